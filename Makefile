@@ -1,0 +1,46 @@
+# `make run` and `make test` each do everything on a fresh clone: they need Python 3.11
+# or newer with pip, and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: run test test-all lint bench clean
+
+run: $(VENV)/.run
+	$(BIN)/python examples/mnist_sample.py
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow"
+
+test-all: $(VENV)/.test lint
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks $(ARGS)
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mercer needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e ".[all]"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e ".[test]"
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e ".[bench]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Stateless compiled numerics: arrays in, arrays out, nothing but NumPy and Numba."""

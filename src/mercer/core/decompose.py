@@ -1,0 +1,332 @@
+r"""The working-set solver, for Gram matrices that are computed row by row.
+
+In each round every problem picks a working set of variables: half of them new ones
+that violate most, the rest kept from before.  The rows of all working sets are then
+computed together, in batches large enough for the matrix product; each problem solves
+its working set with the pair solver, and brings its :math:`f = K\beta` up to date from
+the same rows.  Problems go round in step, so that a row that several of them want is
+computed once, and nothing depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+from mercer.core.problem import DualProblem, Layout, layout
+from mercer.core.rows import add_rows, gather_square
+from mercer.core.smo import minimise_pairs
+
+__all__ = ["Task", "decompose"]
+
+# The inner problems are solved this much more tightly than the outer one is violated.
+INNER_TOLERANCE = 0.1
+# The first working set has this part of the full size.
+FIRST_PART = 8
+
+
+class Rows(Protocol):
+    """What the solver needs of a Gram matrix (see :mod:`mercer.gram`)."""
+
+    capacity: int
+    starts: list[int]
+
+    def provide(self, demands: Sequence[Any]) -> None: ...
+
+    def source(self, block: int) -> Any: ...
+
+
+class Wanted(NamedTuple):
+    """Rows that a task wants of one block."""
+
+    block: int
+    rows: NDArray[np.intp]
+
+
+class Task:
+    """One problem on some blocks of the Gram matrix, and where its solution stands."""
+
+    def __init__(self, problem: DualProblem, blocks: Sequence[int], starts: list[int]):
+        self.problem = problem
+        self.blocks = list(blocks)
+        self.columns = np.array(
+            [[starts[b], starts[b + 1]] for b in blocks], dtype=np.int64
+        )
+        #: first row of each block in the problem's own numbering, then the end
+        self.offsets = np.concatenate(
+            [[0], np.cumsum(self.columns[:, 1] - self.columns[:, 0])]
+        )
+        self.beta = problem.start.copy()
+        self.f = np.zeros(int(self.offsets[-1]))
+        self.n_iter = 0
+        self.gap = np.inf
+        self.stalled = False
+        self.done = False
+        self.working_set = np.empty(0, dtype=np.int64)
+        self.moved: tuple[NDArray, NDArray] = (np.empty(0, np.int64), np.empty(0))
+
+    def layout(self) -> Layout:
+        """Describe the problem's place in a whole matrix."""
+        return layout(self.problem, self.columns)
+
+    def gram_rows(self, rows: NDArray) -> NDArray:
+        """Turn the problem's own row numbers into those of the Gram matrix."""
+        which = np.searchsorted(self.offsets, rows, side="right") - 1
+        return rows - self.offsets[which] + self.columns[which, 0]
+
+    def choose(self, size: int, fresh: int, tol: float) -> None:
+        """Pick the next working set, and see whether the problem is solved."""
+        self.working_set, self.gap = _choose(
+            self.problem, self.beta, self.f, self.working_set, size, fresh, tol
+        )
+        self.done = self.gap <= tol
+
+    def wanted(self) -> list[Wanted]:
+        """Return the rows that the working set needs, for each block."""
+        rows = self.gram_rows(np.unique(self.problem.row[self.working_set]))
+        return [Wanted(block, rows) for block in self.blocks]
+
+    def improve(self, gram: Rows, tol: float, max_iter: int, stop: NDArray) -> None:
+        """Solve the working set, and note which rows moved by how much."""
+        ws = self.working_set
+        problem = self.problem
+        rows = problem.row[ws]
+        K = self._square(gram, rows)
+        part = DualProblem(
+            *(np.ascontiguousarray(v[ws]) for v in problem[:4]),
+            np.arange(len(ws)),
+            problem.group[ws],
+        )
+        beta, f = self.beta[ws], self.f[rows]
+        inner_tol = max(INNER_TOLERANCE * self.gap, 0.5 * tol)
+        n_iter, _, _ = minimise_pairs(
+            K, layout(part), part, beta, f, inner_tol, max_iter - self.n_iter, stop
+        )
+        change = beta - self.beta[ws]
+        self.beta[ws] = beta
+        self.n_iter += n_iter
+        moved = np.flatnonzero(change)
+        self.moved = _sum_by_row(rows[moved], change[moved])
+        self.stalled = len(moved) == 0
+
+    def _square(self, gram: Rows, rows: NDArray) -> NDArray:
+        """Return the Gram matrix of the working set's rows."""
+        gram_rows = self.gram_rows(rows)
+        K = None
+        for b, block in enumerate(self.blocks):
+            pool, slot, column = gram.source(block)
+            if K is None:
+                K = np.empty((len(rows), len(rows)), dtype=pool.dtype)
+            at = np.flatnonzero((rows >= self.offsets[b]) & (rows < self.offsets[b + 1]))
+            columns = rows[at] - self.offsets[b] + column
+            gather_square(pool, slot[gram_rows], columns, at, K)
+        return K
+
+    def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
+        """Bring a stretch of ``f`` up to date, columns first to stop of a block."""
+        b = self.blocks.index(block)
+        pool, slot, column = gram.source(block)
+        rows, weight = self.moved
+        f = self.f[self.offsets[b] + first : self.offsets[b] + stop]
+        add_rows(pool, slot[self.gram_rows(rows)], weight, column + first, f)
+
+
+class Workers(Protocol):
+    """Threads (see :mod:`mercer.threads`)."""
+
+    count: int
+    stop: NDArray[np.uint8]
+
+    def map(self, function: Callable, items: Iterable) -> list: ...
+
+
+def decompose(
+    gram: Rows,
+    tasks: Sequence[Task],
+    tol: float,
+    max_iter: int,
+    threads: Workers,
+    size: int = 512,
+    on_round: Callable[[Sequence[Task]], None] | None = None,
+) -> None:
+    """Solve all tasks to ``tol``, round by round."""
+    size = max(2, min(size, gram.capacity))
+    for task in tasks:
+        if task.beta.any():
+            _refresh(gram, task, threads)
+    # Nothing tells good variables from bad at first: begin with few.
+    fresh = max(2, size // FIRST_PART)
+    active = list(tasks)
+    while active and not threads.stop[0]:
+        threads.map(lambda task: task.choose(size, fresh, tol), active)
+        active = [t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)]
+        for batch in _batches(active, gram):
+            gram.provide([w for task in batch for w in task.wanted()])
+            threads.map(lambda t: t.improve(gram, tol, max_iter, threads.stop), batch)
+            _update(gram, batch, threads)
+        fresh = min(2 * fresh, max(2, size // 2))
+        if on_round is not None:
+            on_round(tasks)
+
+
+def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
+    threads.map(
+        lambda job: job[0].update(gram, *job[1:]), _stretches(tasks, threads.count)
+    )
+
+
+def _refresh(gram: Rows, task: Task, threads: Workers) -> None:
+    """Recompute ``f`` from ``beta``, as many rows at a time as fit the budget."""
+    rows, weight = _sum_by_row(task.problem.row, task.beta)
+    keep = weight != 0
+    rows, weight = rows[keep], weight[keep]
+    task.f[:] = 0.0
+    for first in range(0, len(rows), gram.capacity):
+        part = slice(first, first + gram.capacity)
+        wanted = task.gram_rows(rows[part])
+        gram.provide([Wanted(block, wanted) for block in task.blocks])
+        task.moved = (rows[part], weight[part])
+        _update(gram, [task], threads)
+
+
+def _batches(tasks: list[Task], gram: Rows) -> Iterable[list[Task]]:
+    """Group tasks so that the rows a group wants of any block fit the budget."""
+    batch: list[Task] = []
+    count = dict.fromkeys(range(len(gram.starts)), 0)
+    for task in tasks:
+        n_rows = len(task.working_set)
+        if any(count[b] + n_rows > gram.capacity for b in task.blocks) and batch:
+            yield batch
+            batch, count = [], dict.fromkeys(count, 0)
+        batch.append(task)
+        for b in task.blocks:
+            count[b] += n_rows
+    if batch:
+        yield batch
+
+
+def _stretches(tasks: list[Task], n_threads: int) -> list[tuple[Task, int, int, int]]:
+    """Split the updates of ``f`` so that every thread has some."""
+    per_task = -(-n_threads // len(tasks))
+    jobs = []
+    for task in tasks:
+        for b, block in enumerate(task.blocks):
+            width = int(task.offsets[b + 1] - task.offsets[b])
+            step = max(1, -(-width // per_task))
+            jobs += [
+                (task, block, first, min(first + step, width))
+                for first in range(0, width, step)
+            ]
+    return jobs
+
+
+def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:
+    """Add up the changes of variables that share a Gram row."""
+    unique, at = np.unique(rows, return_inverse=True)
+    return unique, np.bincount(at, weights=change, minlength=len(unique))
+
+
+@jit
+def _choose(problem, beta, f, previous, size, fresh, tol):
+    """Choose the variables of the next working set; return them sorted, and the gap.
+
+    At most ``fresh`` new ones: half of them may grow and have the least gradient, half
+    may shrink and have the largest.  Then old ones, free before bounded.
+    """
+    p, lo, hi, row, group = problem.p, problem.lo, problem.hi, problem.row, problem.group
+    m = len(p)
+    n_groups = group[m - 1] + 1
+    least = np.full(n_groups, np.inf)
+    most = np.full(n_groups, -np.inf)
+    G = np.empty(m)
+    for t in range(m):
+        g = group[t]
+        G[t] = f[row[t]] + p[t]
+        if beta[t] < hi[t]:
+            least[g] = min(least[g], G[t])
+        if beta[t] > lo[t]:
+            most[g] = max(most[g], G[t])
+    gap = (most - least).max()
+    if not gap > tol:
+        return previous, max(gap, 0.0)
+
+    is_in = np.zeros(m, dtype=np.bool_)
+    n_in = 0
+    score = np.empty(m)
+    where = np.empty(m, dtype=np.int64)
+    for side in range(2):
+        n = 0
+        for t in range(m):
+            if side == 0:
+                violation = most[group[t]] - G[t] if beta[t] < hi[t] else 0.0
+            else:
+                violation = G[t] - least[group[t]] if beta[t] > lo[t] else 0.0
+            if violation > tol and not is_in[t]:
+                score[n] = violation
+                where[n] = t
+                n += 1
+        take = min(n, fresh // 2 if side == 0 else fresh - n_in)
+        if take > 0:
+            _mark_largest(score[:n], where, take, is_in)
+            n_in += take
+    for want_free in (True, False):
+        for t in previous:
+            is_free = lo[t] < beta[t] and beta[t] < hi[t]
+            if n_in < size and not is_in[t] and is_free == want_free:
+                is_in[t] = True
+                n_in += 1
+    return np.flatnonzero(is_in), gap
+
+
+@jit
+def _mark_largest(score, where, count, mark):
+    """Set ``mark[where[k]]`` for the ``count`` largest scores.
+
+    Of several equal ones at the margin, some from all over are taken.
+    """
+    cut = _kth_largest(score.copy(), count)
+    n_equal = 0
+    for k in range(len(score)):
+        if score[k] > cut:
+            mark[where[k]] = True
+            count -= 1
+        elif score[k] == cut:
+            n_equal += 1
+    seen = 0
+    for k in range(len(score)):
+        if score[k] == cut:
+            if (seen + 1) * count // n_equal > seen * count // n_equal:
+                mark[where[k]] = True
+            seen += 1
+
+
+@jit
+def _kth_largest(values, k):
+    """Find the k-th largest of ``values``, which get reordered (Hoare's quickselect)."""
+    first = 0
+    last = len(values) - 1
+    k -= 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        i = first
+        j = last
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return values[k]

@@ -1,0 +1,92 @@
+"""Moving tiles and rows of a Gram matrix about."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+
+__all__ = ["add_rows", "gather_square", "mirror", "scatter_rows"]
+
+# Columns whose sums stay in the first-level cache while the rows go by.
+STRIP = 2048
+# Side of the squares in which a tile is transposed.
+SQUARE = 32
+
+
+@jit
+def scatter_rows(values: NDArray, pool: NDArray, slot: NDArray, column: int):
+    """Write the rows of a tile (m, w) into rows ``slot`` of ``pool`` at ``column``."""
+    width = values.shape[1]
+    for i in range(len(slot)):
+        source = values[i]
+        target = pool[slot[i], column : column + width]
+        for k in range(width):
+            target[k] = source[k]
+
+
+@jit
+def mirror(values: NDArray, matrix: NDArray, row: int, column: int):
+    """Write a tile (m, w), and its transpose, into a symmetric matrix.
+
+    The tile begins at (row, column) with column >= row.  Where it crosses the
+    diagonal, its upper half counts.
+    """
+    m, w = values.shape
+    for i in range(m):
+        source = values[i]
+        target = matrix[row + i, column : column + w]
+        for k in range(w):
+            target[k] = source[k]
+    for i0 in range(0, m, SQUARE):
+        i1 = min(i0 + SQUARE, m)
+        for k0 in range(0, w, SQUARE):
+            for k in range(k0, min(k0 + SQUARE, w)):
+                last = min(i1, column + k - row)
+                if last > i0:
+                    target = matrix[column + k, row + i0 : row + last]
+                    for i in range(last - i0):
+                        target[i] = values[i0 + i, k]
+
+
+@jit
+def add_rows(pool: NDArray, slot: NDArray, weight: NDArray, column: int, f: NDArray):
+    """Add ``weight[r] * pool[slot[r], column + c]`` to ``f[c]`` for all rows r.
+
+    Four rows at a time, strip by strip: each sum is loaded and stored a quarter as
+    often.  The order of the additions does not depend on how callers split ``f``.
+    """
+    n_rows = len(slot)
+    for c0 in range(0, len(f), STRIP):
+        c1 = min(c0 + STRIP, len(f))
+        part = f[c0:c1]
+        first, last = column + c0, column + c1
+        r = 0
+        while r + 4 <= n_rows:
+            k0 = pool[slot[r], first:last]
+            k1 = pool[slot[r + 1], first:last]
+            k2 = pool[slot[r + 2], first:last]
+            k3 = pool[slot[r + 3], first:last]
+            w0, w1, w2, w3 = weight[r], weight[r + 1], weight[r + 2], weight[r + 3]
+            for c in range(len(part)):
+                part[c] += (w0 * np.float64(k0[c]) + w1 * np.float64(k1[c])) + (
+                    w2 * np.float64(k2[c]) + w3 * np.float64(k3[c])
+                )
+            r += 4
+        while r < n_rows:
+            k0 = pool[slot[r], first:last]
+            w0 = weight[r]
+            for c in range(len(part)):
+                part[c] += w0 * np.float64(k0[c])
+            r += 1
+
+
+@jit
+def gather_square(
+    pool: NDArray, slot: NDArray, columns: NDArray, at: NDArray, out: NDArray
+):
+    """Set ``out[i, at[k]] = pool[slot[i], columns[k]]``."""
+    for i in range(len(slot)):
+        source = pool[slot[i]]
+        target = out[i]
+        for k in range(len(columns)):
+            target[at[k]] = source[columns[k]]

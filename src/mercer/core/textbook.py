@@ -1,0 +1,397 @@
+r"""The solvers that textbooks and studies name, on the dual problem of the library.
+
+All take the same step.  With :math:`G = K\beta + p` and the curvature
+:math:`a = K_{ii} + K_{jj} - 2K_{ij}`, mass
+
+.. math:: \delta = \min\{(G_j - G_i)/a, \; hi_i - \beta_i, \; \beta_j - lo_j\}
+
+moves from :math:`\beta_j` to :math:`\beta_i`, two variables of one group with
+:math:`G_j > G_i`; a step that meets a bound ends exactly on it.  Only pairs that
+violate by more than ``tol`` are moved, so each solver ends after finitely many steps
+(Keerthi & Gilbert 2002), and the labels of a text are in the signs of :math:`\beta`.
+They differ in how the pair is chosen:
+
+* :func:`random_pair`: uniformly at random.  Millions of draws are usual, most of
+  them idle.
+* :func:`simplified`: the simplified SMO of the CS229 hand-out after Platt (1998).
+  The first index is a violator at the present bias, the second is random.  It gives
+  up after ten sweeps without a step, so the gap may be left open.  The hand-out
+  passes over moves below 1e-5 and pairs without curvature; the test on ``tol`` does
+  the work of both here, whatever the scale of the box.
+* :func:`platt`: Platt's SMO with the two thresholds of Keerthi, Shevade,
+  Bhattacharyya & Murthy (2001), modification 1.  Sweeps over all variables alternate
+  with sweeps over :math:`I_0 = \{lo < \beta < hi\}`, and the partner is the variable
+  at :math:`b_{up} = \min G` or :math:`b_{low} = \max G`, known over :math:`I_0` and
+  the last pair only.  ``f`` is kept for every row, where the text keeps it on
+  :math:`I_0`: more work in a step, none in an examination.
+* :func:`first_order`: the pair that violates most (WSS 1 of Fan, Chen & Lin 2005).
+* :func:`second_order`: ``i`` as before, ``j`` with the largest gain
+  :math:`(G_j - G_i)^2 / 2a` (WSS 2).
+
+The last two ask for Gram rows one at a time; the others hold the matrix.  Of these,
+``simplified`` and ``platt`` take problems of one group only.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+from mercer.core.problem import DualProblem
+
+__all__ = [
+    "BY_ROWS",
+    "IN_MEMORY",
+    "first_order",
+    "platt",
+    "random_pair",
+    "second_order",
+    "simplified",
+]
+
+# Curvature used where rounding or an indefinite kernel leaves none.
+TINY = 1e-12
+# Sweeps without a step after which the simplified solver gives up.
+PASSES = 10
+# Shifts of the generator, and the state that stands for zero, where it would stay.
+LEFT, RIGHT, AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
+HALF_WORD = np.uint64(32)
+NOT_ZERO = np.uint64(0x9E3779B97F4A7C15)
+
+
+@jit
+def random_pair(
+    K: NDArray,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    seed_state: NDArray,
+    stop: NDArray,
+):
+    """Step on random pairs of one group; the gap is looked at every ``m`` draws.
+
+    ``K`` is the Gram matrix, shape (n_rows, n_rows); ``beta`` and ``f`` change in
+    place; ``seed_state`` holds one uint64; ``stop[0]`` may be set by another thread.
+    Returns the fields of ``smo.Outcome``; ``n_iter`` counts draws, idle ones too.
+    """
+    group = problem.group
+    m = len(group)
+    n_iter = 0
+    moved = True
+    while True:
+        gap, up, low = _widest(problem, beta, f)
+        if gap <= tol or n_iter >= max_iter or stop[0] != 0:
+            return n_iter, gap, False
+        if not moved and _is_stuck(K, problem, beta, f, up, low):
+            return n_iter, gap, True
+        moved = False
+        for _ in range(min(m, max_iter - n_iter)):
+            i = _draw(seed_state, m)
+            j = _draw(seed_state, m)
+            if group[i] == group[j] and _step(K, problem, beta, f, i, j, tol):
+                moved = True
+            n_iter += 1
+
+
+@jit
+def simplified(
+    K: NDArray,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    seed_state: NDArray,
+    stop: NDArray,
+):
+    """Sweep for violators at the present bias and pair each with a random partner.
+
+    Arguments and result as for :func:`random_pair`; ``n_iter`` counts steps.  A sweep
+    that finds no violator by half of ``tol`` proves the gap to be within ``tol``.
+    """
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    m = len(p)
+    n_iter = 0
+    idle = 0
+    gap, up, low = _widest(problem, beta, f)
+    # At beta = 0 the middle is the hand-out's first bias, 0.
+    middle = 0.5 * (f[row[up]] + p[up] + f[row[low]] + p[low])
+    while gap > tol and idle < PASSES and n_iter < max_iter and stop[0] == 0:
+        before = n_iter
+        for i in range(m):
+            error = f[row[i]] + p[i] - middle
+            grows = error < -0.5 * tol and beta[i] < hi[i]
+            shrinks = error > 0.5 * tol and beta[i] > lo[i]
+            if not (grows or shrinks):
+                continue
+            j = (i + 1 + _draw(seed_state, m - 1)) % m
+            if _step(K, problem, beta, f, i, j, tol):
+                middle = _middle(problem, beta, f, i, j)
+                n_iter += 1
+                if n_iter >= max_iter or stop[0] != 0:
+                    break
+        idle = idle + 1 if n_iter == before else 0
+        gap, up, low = _widest(problem, beta, f)
+    return n_iter, gap, False
+
+
+@jit
+def platt(
+    K: NDArray,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    seed_state: NDArray,
+    stop: NDArray,
+):
+    """Alternate sweeps over all variables with sweeps over those inside the box.
+
+    Arguments and result as for :func:`random_pair`, but nothing is drawn; ``n_iter``
+    counts steps.
+    """
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    n_iter = 0
+    everything = True
+    gap, up, low = _widest(problem, beta, f)
+    edge = np.array([up, low])
+    while gap > tol and n_iter < max_iter and stop[0] == 0:
+        before = n_iter
+        settled = False
+        for t in range(len(p)):
+            if not everything and (beta[t] <= lo[t] or beta[t] >= hi[t]):
+                continue
+            if _examine(K, problem, beta, f, tol, t, edge):
+                n_iter += 1
+                if n_iter >= max_iter or stop[0] != 0:
+                    break
+            if not everything:
+                up, low = edge[0], edge[1]
+                settled = f[row[low]] + p[low] - f[row[up]] - p[up] <= tol
+                if settled:
+                    break
+        unchanged = n_iter == before
+        if everything:
+            gap, up, low = _widest(problem, beta, f)
+            # A full sweep meets every violating pair; none could be moved.
+            if unchanged and gap > tol:
+                return n_iter, gap, True
+        everything = not everything and (unchanged or settled)
+    gap, up, low = _widest(problem, beta, f)
+    return n_iter, gap, False
+
+
+def first_order(
+    row: Callable[[int], NDArray],
+    diag: NDArray,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+) -> tuple[int, float, bool]:
+    """Step on the pair that violates most.
+
+    ``row(r)`` gives row ``r`` of the Gram matrix, shape (n_rows,), and ``diag`` is its
+    diagonal, which this rule does not need.  ``beta`` and ``f`` change in place.
+    Returns the fields of ``smo.Outcome``.
+    """
+    return _by_rows(row, None, problem, beta, f, tol, max_iter, stop)
+
+
+def second_order(
+    row: Callable[[int], NDArray],
+    diag: NDArray,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+) -> tuple[int, float, bool]:
+    """Step on the variable that violates most and its partner of largest gain.
+
+    Arguments and result as for :func:`first_order`.
+    """
+    return _by_rows(row, diag, problem, beta, f, tol, max_iter, stop)
+
+
+def _by_rows(row, diag, problem, beta, f, tol, max_iter, stop):
+    """Run the loop of both row-wise solvers; ``diag`` is None for the first order."""
+    n_iter = 0
+    while True:
+        gap, i, j = _widest(problem, beta, f)
+        if gap <= tol or n_iter >= max_iter or stop[0] != 0:
+            return n_iter, gap, False
+        Ki = row(problem.row[i])
+        if diag is not None:
+            j = _best_partner(problem, beta, f, Ki, diag, i)
+        if not _move(problem, beta, f, Ki, row(problem.row[j]), i, j):
+            return n_iter, gap, True
+        n_iter += 1
+
+
+@jit
+def _widest(problem, beta, f):
+    """Return the KKT gap and its pair: ``i`` may grow, ``j`` may shrink.
+
+    Without such a pair the gap is -inf and the indices are -1.
+    """
+    p, lo, hi, row, group = (
+        problem.p,
+        problem.lo,
+        problem.hi,
+        problem.row,
+        problem.group,
+    )
+    gap, i, j = -np.inf, -1, -1
+    least, most, up, low = np.inf, -np.inf, -1, -1
+    for t in range(len(p)):
+        if t > 0 and group[t] != group[t - 1]:
+            least, most, up, low = np.inf, -np.inf, -1, -1
+        G = f[row[t]] + p[t]
+        if beta[t] < hi[t] and G < least:
+            least, up = G, t
+        if beta[t] > lo[t] and G > most:
+            most, low = G, t
+        if most - least > gap:
+            gap, i, j = most - least, up, low
+    return gap, i, j
+
+
+@jit
+def _best_partner(problem, beta, f, Ki, diag, i):
+    """Find the variable of ``i``'s group that may shrink with the largest gain."""
+    p, lo, row, group = problem.p, problem.lo, problem.row, problem.group
+    Gi = f[row[i]] + p[i]
+    best, j = 0.0, -1
+    for t in range(len(p)):
+        violation = f[row[t]] + p[t] - Gi
+        if group[t] == group[i] and beta[t] > lo[t] and violation > 0.0:
+            a = diag[row[i]] + diag[row[t]] - 2.0 * np.float64(Ki[row[t]])
+            gain = violation * violation / max(a, TINY)
+            if gain > best:
+                best, j = gain, t
+    return j
+
+
+@jit
+def _target(problem, beta, f, Ki, Kj, i, j):
+    """Return the step from ``j`` to ``i`` and the two values it leads to."""
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    at_i, at_j = row[i], row[j]
+    a = np.float64(Ki[at_i]) + np.float64(Kj[at_j]) - 2.0 * np.float64(Ki[at_j])
+    delta = (f[at_j] + p[j] - f[at_i] - p[i]) / max(a, TINY)
+    room_i = hi[i] - beta[i]
+    room_j = beta[j] - lo[j]
+    delta = min(delta, room_i, room_j)
+    # Bounds are met exactly, so that rounding cannot trap a pair at the box.
+    new_i = hi[i] if delta >= room_i else beta[i] + delta
+    new_j = lo[j] if delta >= room_j else beta[j] - delta
+    return delta, new_i, new_j
+
+
+@jit
+def _move(problem, beta, f, Ki, Kj, i, j):
+    """Move mass from ``j`` to ``i``, where ``G[j] > G[i]``; tell whether any moved."""
+    delta, new_i, new_j = _target(problem, beta, f, Ki, Kj, i, j)
+    if new_i == beta[i] and new_j == beta[j]:
+        return False
+    beta[i] = new_i
+    beta[j] = new_j
+    for r in range(len(f)):
+        f[r] += delta * (np.float64(Ki[r]) - np.float64(Kj[r]))
+    return True
+
+
+@jit
+def _step(K, problem, beta, f, i, j, tol):
+    """Take the exact step on a pair, in whichever direction it violates by ``tol``."""
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    violation = f[row[j]] + p[j] - f[row[i]] - p[i]
+    if violation < 0.0:
+        i, j = j, i
+    if abs(violation) <= tol or beta[i] >= hi[i] or beta[j] <= lo[j]:
+        return False
+    return _move(problem, beta, f, K[row[i]], K[row[j]], i, j)
+
+
+@jit
+def _is_stuck(K, problem, beta, f, i, j):
+    """Tell whether the step on a pair is too small for the floating-point grid."""
+    Ki, Kj = K[problem.row[i]], K[problem.row[j]]
+    _, new_i, new_j = _target(problem, beta, f, Ki, Kj, i, j)
+    return new_i == beta[i] and new_j == beta[j]
+
+
+@jit
+def _middle(problem, beta, f, i, j):
+    """Return minus the hand-out's bias after a step on ``i`` and ``j``."""
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    Gi = f[row[i]] + p[i]
+    Gj = f[row[j]] + p[j]
+    if lo[i] < beta[i] < hi[i]:
+        return Gi
+    if lo[j] < beta[j] < hi[j]:
+        return Gj
+    return 0.5 * (Gi + Gj)
+
+
+@jit
+def _examine(K, problem, beta, f, tol, t, edge):
+    """Pair ``t`` with the farther threshold if it violates; tell whether it moved.
+
+    ``edge`` holds the indices of ``b_up`` and ``b_low``.
+    """
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    G = f[row[t]] + p[t]
+    may_grow, may_shrink = beta[t] < hi[t], beta[t] > lo[t]
+    # Inside the box t is counted already.
+    if may_grow and not may_shrink and G < f[row[edge[0]]] + p[edge[0]]:
+        edge[0] = t
+    if may_shrink and not may_grow and G > f[row[edge[1]]] + p[edge[1]]:
+        edge[1] = t
+    below = f[row[edge[1]]] + p[edge[1]] - G if may_grow else -np.inf
+    above = G - f[row[edge[0]]] - p[edge[0]] if may_shrink else -np.inf
+    if max(below, above) <= tol:
+        return False
+    other = edge[1] if below > above else edge[0]
+    if not _step(K, problem, beta, f, t, other, tol):
+        return False
+    _find_edges(problem, beta, f, t, other, edge)
+    return True
+
+
+@jit
+def _find_edges(problem, beta, f, i, j, edge):
+    """Set ``edge`` over the variables inside the box and the pair ``i``, ``j``."""
+    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    least, most = np.inf, -np.inf
+    for t in range(len(p)):
+        may_grow, may_shrink = beta[t] < hi[t], beta[t] > lo[t]
+        if (may_grow and may_shrink) or t == i or t == j:
+            G = f[row[t]] + p[t]
+            if may_grow and G < least:
+                least, edge[0] = G, t
+            if may_shrink and G > most:
+                most, edge[1] = G, t
+
+
+@jit
+def _draw(state, n):
+    """Draw an index below ``n`` (at most 2**32) by the xorshift of Marsaglia (2003)."""
+    x = state[0] if state[0] != 0 else NOT_ZERO
+    x ^= x << LEFT
+    x ^= x >> RIGHT
+    x ^= x << AGAIN
+    state[0] = x
+    return np.int64(((x >> HALF_WORD) * np.uint64(n)) >> HALF_WORD)
+
+
+IN_MEMORY = {"random": random_pair, "simplified": simplified, "platt": platt}
+BY_ROWS = {"wss1": first_order, "wss2": second_order}

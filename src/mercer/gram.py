@@ -1,0 +1,328 @@
+r"""The Gram matrix: the only owner of batches, tiles, caching and the memory budget.
+
+A kernel value is computed once and serves every problem of a fit.  Samples are sorted
+into *blocks* (the classes, where some problems leave some out), so that each problem
+sees a few contiguous stretches of columns.  Two kinds:
+
+* :class:`WholeGram` has the matrix in memory, one triangle computed, or given;
+* :class:`RowGram` computes the rows that are asked for, block by block, and keeps as
+  many as the budget allows; the least recently used make way.  With a budget for one
+  working set only, rows are in effect recomputed each time.
+
+Tiles do not depend on the number of threads, and so neither do the values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.rows import mirror, scatter_rows
+from mercer.kernels.base import Kernel, as_operand
+from mercer.kernels.given import Custom
+from mercer.kernels.operand import Operand, Pair
+from mercer.threads import Threads
+
+__all__ = ["Demand", "RowGram", "Source", "WholeGram", "apply", "budget_bytes", "gram_matrix"]
+
+# A tile fits the second-level cache, and is large enough for the matrix product.
+TILE_ROWS = 256
+TILE_COLUMNS = 1024
+MEGABYTE = 2**20
+UNKNOWN_FREE_MEMORY = 4 * 2**30
+
+
+class Demand(NamedTuple):
+    """Rows that a problem needs of one block of columns."""
+
+    block: int
+    rows: NDArray[np.intp]
+
+
+class Source(NamedTuple):
+    """Where rows of one block lie: row r is ``pool[slot[r], column:column + width]``."""
+
+    pool: NDArray
+    slot: NDArray[np.int64]
+    column: int
+
+
+def budget_bytes(cache_size: float | str) -> int:
+    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes."""
+    if cache_size == "auto":
+        return _free_memory() // 4
+    return int(float(cache_size) * MEGABYTE)
+
+
+def _free_memory() -> int:
+    """Memory that can be had without swapping, as far as the system tells."""
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    found.append(int(line.split()[1]) * 1024)
+    except OSError:
+        pass
+    try:  # a container may have less than its machine
+        with open("/sys/fs/cgroup/memory.max") as most, open(
+            "/sys/fs/cgroup/memory.current"
+        ) as current:
+            found.append(max(0, int(most.read()) - int(current.read())))
+    except (OSError, ValueError):
+        pass
+    if not found:
+        try:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        except (AttributeError, OSError, ValueError):
+            found.append(UNKNOWN_FREE_MEMORY)
+    return min(found)
+
+
+def _ranges(first: int, stop: int, step: int) -> list[slice]:
+    return [slice(a, min(a + step, stop)) for a in range(first, stop, step)]
+
+
+def _is_shared(kernel: Kernel) -> bool:
+    return sum(1 for _ in kernel.leaves()) > 1
+
+
+def _run_tiles(kernel: Kernel, threads: Threads, work: Any, tiles: Sequence) -> None:
+    """Run tile jobs in threads; a user's own function only ever in one at a time."""
+    if any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
+        threads.map(lambda all_of_them: [work(t) for t in all_of_them], [tiles])
+    else:
+        threads.map(work, tiles)
+
+
+class WholeGram:
+    """A Gram matrix in memory."""
+
+    def __init__(self, matrix: NDArray, diag: NDArray, starts: Sequence[int]):
+        self.matrix = matrix
+        self.diag = diag
+        self.starts = list(starts)
+        self._slot = np.arange(len(matrix), dtype=np.int64)
+
+    @classmethod
+    def compute(
+        cls, kernel: Kernel, operand: Operand, starts: Sequence[int], threads: Threads
+    ) -> WholeGram:
+        """Evaluate one triangle in threads, and mirror it."""
+        diag = kernel.diagonal(operand)
+        matrix = symmetric_matrix(kernel, operand, threads)
+        np.fill_diagonal(matrix, diag)
+        return cls(matrix, diag, starts)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The floating-point type of the values."""
+        return self.matrix.dtype
+
+    @property
+    def capacity(self) -> int:
+        """How many rows are at hand at once."""
+        return len(self.matrix)
+
+    def provide(self, demands: Sequence[Demand]) -> None:
+        """Make rows available: they all are."""
+
+    def source(self, block: int) -> Source:
+        """Return where the rows of a block lie."""
+        return Source(self.matrix, self._slot, self.starts[block])
+
+
+def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDArray:
+    """Return the whole matrix of one operand with itself."""
+    n = len(operand)
+    matrix = np.empty((n, n), dtype=operand.dtype)
+    shared = _is_shared(kernel)
+    strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, TILE_ROWS)]
+
+    def fill(tile: tuple[slice, Operand, slice]) -> None:
+        rows, left, columns = tile
+        pair = Pair(left, operand.rows(columns), shared=shared)
+        mirror(kernel.evaluate(pair), matrix, rows.start, columns.start)
+
+    tiles = [
+        (rows, left, columns)
+        for rows, left in strips
+        for columns in _ranges(rows.start, n, TILE_COLUMNS)
+    ]
+    _warm_up(kernel, operand)
+    _run_tiles(kernel, threads, fill, tiles)
+    return matrix
+
+
+def _warm_up(kernel: Kernel, operand: Operand) -> None:
+    """Derive what the kernel keeps of an operand before threads ask for its parts."""
+    if not any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
+        kernel.evaluate(Pair(operand.rows(slice(0, 1)), operand))
+
+
+class RowGram:
+    """A Gram matrix of which rows are computed when asked for, and kept in a budget."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        operand: Operand,
+        starts: Sequence[int],
+        budget: int,
+        threads: Threads,
+    ):
+        self.kernel = kernel
+        self.operand = operand
+        self.starts = list(starts)
+        self.diag = kernel.diagonal(operand)
+        self.dtype = operand.dtype
+        n = len(operand)
+        # At least two rows: less than a pair no solver can work with.
+        self.capacity = int(np.clip(budget // (n * self.dtype.itemsize), 2, n))
+        self._threads = threads
+        self._shared = _is_shared(kernel)
+        self._clock = 0
+        self._stores = [
+            _RowStore(n, stop - first, self.capacity, self.dtype)
+            for first, stop in zip(self.starts[:-1], self.starts[1:], strict=True)
+        ]
+        _warm_up(kernel, operand)
+
+    def provide(self, demands: Sequence[Demand]) -> None:
+        """Make rows available, computing those that are not kept, all in one go.
+
+        Together the demands on one block must not exceed ``capacity``.
+        """
+        self._clock += 1
+        tiles = []
+        for block in sorted({demand.block for demand in demands}):
+            rows = np.unique(np.concatenate([d.rows for d in demands if d.block == block]))
+            store = self._stores[block]
+            missing, slots = store.place(rows, self._clock)
+            for part in _ranges(0, len(missing), TILE_ROWS):
+                left = self.operand.rows(missing[part])
+                for columns in _ranges(self.starts[block], self.starts[block + 1], TILE_COLUMNS):
+                    tiles.append((store, slots[part], left, columns, self.starts[block]))
+
+        def fill(tile: tuple) -> None:
+            store, slots, left, columns, first = tile
+            pair = Pair(left, self.operand.rows(columns), shared=self._shared)
+            values = self.kernel.evaluate(pair)
+            scatter_rows(values, store.pool, slots, columns.start - first)
+
+        _run_tiles(self.kernel, self._threads, fill, tiles)
+
+    def source(self, block: int) -> Source:
+        """Return where the rows of a block lie."""
+        store = self._stores[block]
+        return Source(store.pool, store.slot, 0)
+
+
+class _RowStore:
+    """Slots for rows of one block; the least recently used row gives way."""
+
+    def __init__(self, n: int, width: int, capacity: int, dtype: np.dtype):
+        self.pool = np.empty((capacity, width), dtype=dtype)
+        self.slot = np.full(n, -1, dtype=np.int64)
+        self._row = np.full(capacity, -1, dtype=np.int64)
+        self._used_at = np.zeros(capacity, dtype=np.int64)
+        self._filled = 0
+
+    def place(self, rows: NDArray, clock: int) -> tuple[NDArray, NDArray]:
+        """Return the rows that must be computed, and the slots reserved for them."""
+        slots = self.slot[rows]
+        here = slots >= 0
+        self._used_at[slots[here]] = clock
+        missing = rows[~here]
+        n_fresh = min(len(missing), len(self._row) - self._filled)
+        taken = np.arange(self._filled, self._filled + n_fresh)
+        self._filled += n_fresh
+        n_evict = len(missing) - n_fresh
+        if n_evict:
+            age = self._used_at.copy()
+            age[taken] = clock
+            oldest = np.argpartition(age, n_evict - 1)[:n_evict]
+            oldest.sort()
+            if age[oldest].max() >= clock:
+                raise MemoryError("More rows were asked for than the budget holds.")
+            self.slot[self._row[oldest]] = -1
+            taken = np.concatenate([taken, oldest])
+        self.slot[missing] = taken
+        self._row[taken] = missing
+        self._used_at[taken] = clock
+        return missing, taken
+
+
+def apply(
+    kernel: Kernel, left: Operand, right: Operand, weights: NDArray, threads: Threads
+) -> NDArray:
+    """Return ``K(left, right) @ weights`` in double precision, shape (m, n_tasks).
+
+    Tiles of ``right`` skip the columns of ``weights`` that are 0 for all their rows, as
+    most are when rows are sorted by class and problems are pairs of classes.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    result = np.zeros((len(left), weights.shape[1]))
+    shared = _is_shared(kernel)
+    pieces = []
+    for columns in _ranges(0, len(right), TILE_COLUMNS):
+        used = np.flatnonzero(weights[columns].any(axis=0))
+        if len(used):
+            pieces.append((right.rows(columns), used, weights[columns][:, used]))
+    if pieces:
+        _warm_up(kernel, right)
+
+    def fill(rows: slice) -> None:
+        part = left.rows(rows)
+        for other, used, weight in pieces:
+            values = kernel.evaluate(Pair(part, other, shared=shared))
+            result[rows, used] += values.astype(np.float64, copy=False) @ weight
+
+    _run_tiles(kernel, threads, fill, _ranges(0, len(left), TILE_ROWS))
+    return result
+
+
+def gram_matrix(
+    kernel: Kernel, X: Any, Z: Any = None, *, n_jobs: int | None = None
+) -> NDArray:
+    """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or CSR matrix of shape (m, d)
+    Z : array or CSR matrix of shape (n, d), default=None
+        None means X; then only one triangle is computed.
+    n_jobs : int, default=None
+        Threads; None means as many as BLAS may use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import gram_matrix, kernels
+    >>> gram_matrix(kernels.Intersection(), np.array([[1.0, 2.0], [3.0, 0.0]]))
+    array([[3., 1.],
+           [1., 3.]])
+    """
+    left = as_operand(X)
+    right = left if Z is None else as_operand(Z)
+    bound = kernel.bind(right.X)
+    with Threads(n_jobs) as threads:
+        if Z is None:
+            return symmetric_matrix(bound, left, threads)
+        matrix = np.empty((len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype))
+        shared = _is_shared(bound)
+        _warm_up(bound, right)
+
+        def fill(rows: slice) -> None:
+            part = left.rows(rows)
+            for columns in _ranges(0, len(right), TILE_COLUMNS):
+                pair = Pair(part, right.rows(columns), shared=shared)
+                matrix[rows, columns] = bound.evaluate(pair)
+
+        _run_tiles(bound, threads, fill, _ranges(0, len(left), TILE_ROWS))
+    return matrix

@@ -1,0 +1,25 @@
+"""Kernels, their algebra and their text form."""
+
+from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.expression import parse
+from mercer.kernels.given import Custom, Precomputed
+from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
+from mercer.kernels.radial import RBF, Laplacian
+
+__all__ = [
+    "RBF",
+    "AdditiveChi2",
+    "Chi2",
+    "Cosine",
+    "Custom",
+    "Intersection",
+    "Kernel",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "parse",
+    "with_views",
+]

@@ -1,0 +1,371 @@
+r"""What a kernel is, and how kernels combine.
+
+A kernel is a small parameter object.  It says how to fill a block
+:math:`K_{ij} = k(x_i, z_j)` and the diagonal :math:`k(x_i, x_i)`, and nothing about
+memory, threads or batches.  Sums, products, positive multiples and integer powers of
+kernels are kernels, as are :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}` and a kernel that looks
+at some columns only.
+
+>>> import numpy as np
+>>> from mercer.kernels import RBF, Linear
+>>> k = 0.5 * RBF(gamma=1.0) + Linear().on([0])
+>>> k.block(np.array([[1.0, 2.0]]), np.array([[1.0, 2.0], [3.0, 2.0]]))
+array([[1.5       , 3.00915782]])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from mercer.kernels.operand import Operand, Pair, columns_key
+
+__all__ = [
+    "Kernel",
+    "Normalized",
+    "OnColumns",
+    "Power",
+    "Product",
+    "Scaled",
+    "Sum",
+    "as_operand",
+    "is_number",
+    "resolve_gamma",
+    "with_views",
+]
+
+
+class Kernel(BaseEstimator):
+    """Base of all kernels.
+
+    A subclass gives :meth:`evaluate` and :meth:`diagonal`, and :meth:`bind` if it has
+    parameters that the data decide.
+    """
+
+    #: Lets ``np.float64(0.5) * kernel`` reach ``__rmul__``.
+    __array_ufunc__ = None
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        """Fill one block; the array belongs to the caller."""
+        raise NotImplementedError
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        """Return ``k(x, x)`` for each row, in double precision."""
+        raise NotImplementedError
+
+    def bind(self, X: Any) -> Kernel:
+        """Return a copy whose data-dependent parameters are numbers, after checking."""
+        del X
+        return self
+
+    def children(self) -> tuple[Kernel, ...]:
+        """Return the kernels this one is made of."""
+        return ()
+
+    def block(self, X: Any, Z: Any = None) -> NDArray:
+        """Return ``k(x_i, z_j)``, shape (m, n), in one piece.
+
+        Large matrices are the business of :func:`mercer.gram_matrix`, which uses
+        threads and less memory.
+        """
+        left = as_operand(X)
+        right = left if Z is None else as_operand(Z)
+        shared = sum(1 for _ in self.leaves()) > 1
+        return self.bind(right.X).evaluate(Pair(left, right, shared=shared))
+
+    def diag(self, X: Any) -> NDArray:
+        """Return ``k(x_i, x_i)``, shape (m,)."""
+        operand = as_operand(X)
+        return self.bind(operand.X).diagonal(operand)
+
+    def key(self) -> Hashable:
+        """Return what tells this kernel from others in one expression."""
+        # ``vars`` rather than ``get_params``: asked for in every block.
+        return (type(self), *(_frozen(value) for value in vars(self).values()))
+
+    def leaves(self) -> Iterator[Kernel]:
+        """Walk over the kernels at the ends of the expression."""
+        parts = self.children()
+        if not parts:
+            yield self
+        for part in parts:
+            yield from part.leaves()
+
+    def on(self, columns: Any) -> Kernel:
+        """Look at some columns only: indices, a slice, a mask, or a view's name."""
+        return OnColumns(self, columns)
+
+    def normalized(self) -> Kernel:
+        r"""Return :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`."""
+        return Normalized(self)
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return Scaled(self, other) if isinstance(other, Real) else NotImplemented
+
+    def __pow__(self, exponent: int) -> Kernel:
+        return Power(self, exponent)
+
+
+def as_operand(X: Any) -> Operand:
+    """Wrap a matrix, keeping single and double precision and CSR."""
+    if isinstance(X, Operand):
+        return X
+    if sparse.issparse(X):
+        X = X.tocsr()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"A kernel takes matrices of rows; got shape {X.shape}.")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return Operand(X if sparse.issparse(X) else np.ascontiguousarray(X))
+
+
+def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
+    """Evaluate a part of an expression, once per block: not to be changed if shared."""
+    while isinstance(kernel, OnColumns):
+        kernel, pair = kernel.kernel, pair.on(kernel.columns)
+    return pair.once(kernel.key(), lambda: kernel.evaluate(pair))
+
+
+def is_number(value: Any) -> bool:
+    """Tell a finite real number from everything else."""
+    is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    return is_real and math.isfinite(value)
+
+
+def _frozen(value: Any) -> Hashable:
+    if isinstance(value, Kernel):
+        return value.key()
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.dtype.str, value.tobytes())
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def resolve_gamma(gamma: float | str, X: Any) -> float:
+    """Turn ``"scale"``, 1 / (d var X), or ``"auto"``, 1 / d, into a number."""
+    if is_number(gamma) and gamma >= 0:
+        return float(gamma)
+    d = max(X.shape[1], 1)
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / d
+    if isinstance(gamma, str) and gamma == "scale":
+        if sparse.issparse(X):
+            X = X.astype(np.float64, copy=False)
+            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+        else:
+            variance = float(X.var(dtype=np.float64))
+        return 1.0 / (d * variance) if variance > 0 else 1.0
+    raise ValueError(
+        f"gamma must be a finite number >= 0, 'scale' or 'auto', got {gamma!r}."
+    )
+
+
+class _Binary(Kernel):
+    """Two kernels joined by an elementwise operation."""
+
+    def __init__(self, left: Kernel, right: Kernel):
+        self.left = left
+        self.right = right
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.left, self.right)
+
+    def bind(self, X: Any) -> Kernel:
+        return type(self)(self.left.bind(X), self.right.bind(X))
+
+
+class Sum(_Binary):
+    """``left + right``."""
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return evaluate_once(self.left, pair) + evaluate_once(self.right, pair)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return self.left.diagonal(operand) + self.right.diagonal(operand)
+
+
+class Product(_Binary):
+    """``left * right``, elementwise."""
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return evaluate_once(self.left, pair) * evaluate_once(self.right, pair)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return self.left.diagonal(operand) * self.right.diagonal(operand)
+
+
+class Scaled(Kernel):
+    """``factor * kernel`` with a factor >= 0."""
+
+    def __init__(self, kernel: Kernel, factor: float):
+        self.kernel = kernel
+        self.factor = factor
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
+
+    def bind(self, X: Any) -> Kernel:
+        if not (is_number(self.factor) and self.factor >= 0):
+            raise ValueError(
+                f"A kernel's factor must be a finite number >= 0, got {self.factor!r}: "
+                "a negative multiple is no kernel."
+            )
+        return Scaled(self.kernel.bind(X), float(self.factor))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        values = evaluate_once(self.kernel, pair)
+        factor = values.dtype.type(self.factor)
+        return np.multiply(values, factor, out=pair.spare(values))
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return self.factor * self.kernel.diagonal(operand)
+
+
+class Power(Kernel):
+    """``kernel ** exponent`` with a whole exponent >= 1."""
+
+    def __init__(self, kernel: Kernel, exponent: int):
+        self.kernel = kernel
+        self.exponent = exponent
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
+
+    def bind(self, X: Any) -> Kernel:
+        if not (isinstance(self.exponent, Integral) and self.exponent >= 1):
+            raise ValueError(
+                "A kernel's exponent must be a whole number >= 1, got "
+                f"{self.exponent!r}: other powers are not kernels."
+            )
+        return Power(self.kernel.bind(X), int(self.exponent))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return whole_power(evaluate_once(self.kernel, pair), self.exponent)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return self.kernel.diagonal(operand) ** self.exponent
+
+
+def whole_power(values: NDArray, exponent: int) -> NDArray:
+    """Raise to a whole power by squaring: a few passes, where ``np.power`` is slow."""
+    if exponent < 2:
+        return values.copy() if exponent else np.ones_like(values)
+    half = whole_power(values, exponent // 2) if exponent > 3 else values
+    result = np.multiply(half, half, out=None if half is values else half)
+    return np.multiply(result, values, out=result) if exponent & 1 else result
+
+
+class Normalized(Kernel):
+    r""":math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`; 0 where a diagonal value is not > 0."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
+
+    def bind(self, X: Any) -> Kernel:
+        return Normalized(self.kernel.bind(X))
+
+    def _inverse_root(self, operand: Operand) -> NDArray:
+        def make(own: Operand) -> NDArray:
+            diag = self.kernel.diagonal(own)
+            return np.where(diag > 0, 1.0 / np.sqrt(np.where(diag > 0, diag, 1.0)), 0.0)
+
+        return operand.keep(("inverse root", self.kernel.key()), make)
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        values = evaluate_once(self.kernel, pair)
+        left = self._inverse_root(pair.left).astype(values.dtype)
+        right = self._inverse_root(pair.right).astype(values.dtype)
+        values = np.multiply(values, left[:, None], out=pair.spare(values))
+        return np.multiply(values, right, out=values)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return (self._inverse_root(operand) > 0).astype(np.float64)
+
+
+class OnColumns(Kernel):
+    """A kernel of some columns: indices, a slice, a mask, or the name of a view."""
+
+    def __init__(self, kernel: Kernel, columns: Any):
+        self.kernel = kernel
+        self.columns = columns
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
+
+    def bind(self, X: Any) -> Kernel:
+        columns = self._indices(X.shape[1])
+        return OnColumns(self.kernel.bind(X[:, columns]), columns)
+
+    def key(self) -> Hashable:
+        return (OnColumns, self.kernel.key(), columns_key(self.columns))
+
+    def _indices(self, width: int) -> Any:
+        columns = self.columns
+        if isinstance(columns, str):
+            raise ValueError(
+                f"The kernel looks at the view {columns!r}, but no views are known "
+                "here. Give their columns: kernels.with_views(kernel, "
+                f"{{{columns!r}: ...}})."
+            )
+        if isinstance(columns, slice):
+            columns = np.arange(width)[columns]
+        index = np.asarray(columns)
+        if index.dtype == bool and index.ndim == 1:
+            if len(index) != width:
+                raise ValueError(
+                    f"A column mask has {len(index)} entries, the data {width} columns."
+                )
+            index = np.flatnonzero(index)
+        if index.size == 0:
+            raise ValueError(f"A kernel on columns {columns!r} has no column left.")
+        if index.dtype.kind not in "iu" or index.ndim != 1:
+            raise ValueError(f"Columns must be whole numbers, got {columns!r}.")
+        if index.min() < -width or index.max() >= width:
+            raise ValueError(
+                f"Columns {index.min()} to {index.max()} were asked for; the data have "
+                f"{width}, from 0 to {width - 1}."
+            )
+        index = index % width
+        if (np.diff(index) == 1).all():
+            return slice(int(index[0]), int(index[-1]) + 1)
+        return index
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return self.kernel.evaluate(pair.on(self.columns))
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return self.kernel.diagonal(operand.columns(self.columns))
+
+
+def with_views(kernel: Kernel, views: Mapping[str, Any]) -> Kernel:
+    """Return the kernel with named views replaced by their columns."""
+    if isinstance(kernel, OnColumns) and isinstance(kernel.columns, str):
+        if kernel.columns not in views:
+            known = ", ".join(sorted(views)) or "none"
+            raise ValueError(f"Unknown view {kernel.columns!r}. Known: {known}.")
+        return OnColumns(with_views(kernel.kernel, views), views[kernel.columns])
+    changed = {
+        name: with_views(value, views)
+        for name, value in kernel.get_params(deep=False).items()
+        if isinstance(value, Kernel)
+    }
+    return type(kernel)(**{**kernel.get_params(deep=False), **changed})

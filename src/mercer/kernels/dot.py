@@ -1,0 +1,105 @@
+"""Kernels of the inner product."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels.base import Kernel, is_number, resolve_gamma, whole_power
+from mercer.kernels.operand import Operand, Pair, squared_norms
+
+__all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
+
+
+def _squared_norms(operand: Operand) -> NDArray:
+    return operand.keep("squared norms", lambda own: squared_norms(own.X))
+
+
+def _check_coef0(coef0: float) -> float:
+    if not is_number(coef0):
+        raise ValueError(f"coef0 must be a finite number, got {coef0!r}.")
+    return float(coef0)
+
+
+def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
+    dots = pair.dots()
+    values = np.multiply(dots, dots.dtype.type(gamma), out=pair.spare(dots))
+    if coef0:
+        values += dots.dtype.type(coef0)
+    return values
+
+
+class Linear(Kernel):
+    r""":math:`k(x, z) = x \cdot z`."""
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return pair.dots().copy() if pair.shared else pair.dots()
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return _squared_norms(operand)
+
+
+class Polynomial(Kernel):
+    r""":math:`k(x, z) = (\gamma \, x \cdot z + r)^d`; ``coef0`` is :math:`r`."""
+
+    def __init__(
+        self, degree: int = 3, gamma: float | str = "scale", coef0: float = 0.0
+    ):
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def bind(self, X: Any) -> Kernel:
+        if not (isinstance(self.degree, Integral) and self.degree >= 0):
+            raise ValueError(
+                f"degree must be a whole number >= 0, got {self.degree!r}."
+            )
+        gamma = resolve_gamma(self.gamma, X)
+        return Polynomial(int(self.degree), gamma, _check_coef0(self.coef0))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        base = _affine(pair, self.gamma, self.coef0)
+        return base if self.degree == 1 else whole_power(base, self.degree)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return (self.gamma * _squared_norms(operand) + self.coef0) ** self.degree
+
+
+class Sigmoid(Kernel):
+    r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
+
+    def __init__(self, gamma: float | str = "scale", coef0: float = 0.0):
+        self.gamma = gamma
+        self.coef0 = coef0
+
+    def bind(self, X: Any) -> Kernel:
+        return Sigmoid(resolve_gamma(self.gamma, X), _check_coef0(self.coef0))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        values = _affine(pair, self.gamma, self.coef0)
+        return np.tanh(values, out=values)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return np.tanh(self.gamma * _squared_norms(operand) + self.coef0)
+
+
+class Cosine(Kernel):
+    r""":math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`; 0 where a norm is 0."""
+
+    @staticmethod
+    def _inverse_norms(operand: Operand) -> NDArray:
+        norms = np.sqrt(_squared_norms(operand))
+        return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        dots = pair.dots()
+        left = self._inverse_norms(pair.left).astype(dots.dtype)
+        right = self._inverse_norms(pair.right).astype(dots.dtype)
+        values = np.multiply(dots, left[:, None], out=pair.spare(dots))
+        return np.multiply(values, right, out=values)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return (_squared_norms(operand) > 0).astype(np.float64)

@@ -1,0 +1,88 @@
+"""Kernels of histograms: rows of non-negative numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer.core.exponential import exponential
+from mercer.core.histogram import additive_chi2, intersection
+from mercer.kernels.base import Kernel, resolve_gamma
+from mercer.kernels.operand import Operand, Pair
+
+__all__ = ["AdditiveChi2", "Chi2", "Intersection", "dense_block"]
+
+
+def dense_block(fill: Callable, pair: Pair) -> NDArray:
+    """Run a compiled tile function over a pair."""
+    X, Z = (
+        np.ascontiguousarray(
+            side.X.toarray() if sparse.issparse(side.X) else side.X, dtype=pair.dtype
+        )
+        for side in (pair.left, pair.right)
+    )
+    out = np.empty((len(X), len(Z)), dtype=pair.dtype)
+    fill(X, Z, out)
+    return out
+
+
+class _Histogram(Kernel):
+    def bind(self, X: Any) -> Kernel:
+        low = X.min() if X.shape[0] and X.shape[1] else 0.0
+        if low < 0:
+            raise ValueError(
+                f"{type(self).__name__} is for histograms: all values must be >= 0, "
+                f"the least is {low:g}. Shift or rescale the data, e.g. with "
+                "MinMaxScaler."
+            )
+        return self
+
+
+class AdditiveChi2(_Histogram):
+    r""":math:`k(x, z) = -\sum_k (x_k - z_k)^2 / (x_k + z_k)`.
+
+    Conditionally positive definite only: an SVM may use it, since its coefficients
+    sum to 0.
+    """
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return -pair.once("chi2", lambda: dense_block(additive_chi2, pair))
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return np.zeros(len(operand))
+
+
+class Chi2(_Histogram):
+    r""":math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`."""
+
+    def __init__(self, gamma: float | str = 1.0):
+        self.gamma = gamma
+
+    def bind(self, X: Any) -> Kernel:
+        super().bind(X)
+        return Chi2(resolve_gamma(self.gamma, X))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        distances = pair.once("chi2", lambda: dense_block(additive_chi2, pair))
+        own = distances.copy() if pair.shared else distances
+        return exponential(own, self.gamma)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return np.ones(len(operand))
+
+
+class Intersection(_Histogram):
+    r""":math:`k(x, z) = \sum_k \min(x_k, z_k)`."""
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        return dense_block(intersection, pair)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        total = operand.keep(
+            "row sums", lambda own: np.asarray(own.X.sum(axis=1, dtype=np.float64))
+        )
+        return total.ravel()

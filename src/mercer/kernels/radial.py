@@ -1,0 +1,69 @@
+"""Kernels of the distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.exponential import exponential, gaussian
+from mercer.core.histogram import manhattan
+from mercer.kernels.base import Kernel, is_number, resolve_gamma
+from mercer.kernels.histogram import dense_block
+from mercer.kernels.operand import Operand, Pair
+
+__all__ = ["RBF", "Laplacian"]
+
+
+class RBF(Kernel):
+    r""":math:`k(x, z) = e^{-\gamma \|x - z\|^2}`, where :math:`\gamma = 1/2\sigma^2`.
+
+    Give ``gamma`` or ``sigma``, not both.
+    """
+
+    def __init__(self, gamma: float | str | None = None, sigma: float | None = None):
+        self.gamma = gamma
+        self.sigma = sigma
+
+    def bind(self, X: Any) -> Kernel:
+        if self.sigma is None:
+            return RBF(resolve_gamma("scale" if self.gamma is None else self.gamma, X))
+        if self.gamma is not None:
+            raise ValueError(
+                f"RBF takes gamma or sigma, not both; got gamma={self.gamma!r} and "
+                f"sigma={self.sigma!r}."
+            )
+        if not (is_number(self.sigma) and self.sigma > 0):
+            raise ValueError(f"sigma must be a finite number > 0, got {self.sigma!r}.")
+        sigma = float(self.sigma)
+        return RBF(resolve_gamma(0.5 / sigma / sigma, X))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        if pair.shared:
+            distances = pair.squared_distances(self.gamma)
+            values = exponential(distances.copy(), self.gamma)
+        else:
+            values = gaussian(*pair.framed_dots(self.gamma), self.gamma)
+        return values.astype(pair.dtype, copy=False)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return np.ones(len(operand))
+
+
+class Laplacian(Kernel):
+    r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
+
+    def __init__(self, gamma: float | str = "scale"):
+        self.gamma = gamma
+
+    def bind(self, X: Any) -> Kernel:
+        return Laplacian(resolve_gamma(self.gamma, X))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        distances = pair.once("manhattan", lambda: dense_block(manhattan, pair))
+        own = distances.copy() if pair.shared else distances
+        return exponential(own, self.gamma)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        return np.ones(len(operand))

@@ -1,0 +1,94 @@
+"""Progress of a fit: scikit-learn's callbacks, and lines of text when verbose."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FitProgress"]
+
+log = logging.getLogger("mercer")
+
+# Seconds between two lines of text.
+EVERY = 1.0
+
+
+def speak_up() -> None:
+    """Let the messages of ``verbose`` be seen, unless the program arranged otherwise."""
+    if not log.hasHandlers():
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+    if log.getEffectiveLevel() > logging.INFO:
+        log.setLevel(logging.INFO)
+
+
+class FitProgress:
+    """Reports on the tasks of one fit.
+
+    Each report is a subtask of the fit in scikit-learn's callback protocol.  A callback
+    that asks for an early end sets ``stop[0]``.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int, stop: Any):
+        self._estimator = estimator
+        self._data = {"X": X, "y": y}
+        self._stop = stop
+        self._verbose = verbose
+        self._lock = threading.Lock()
+        self._started = self._spoken = time.monotonic()
+        self._context = estimator._init_callback_context(max_subtasks=None)
+        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+        self.stopped_early = False
+        if verbose:
+            speak_up()
+
+    def __call__(self, tasks: Sequence[Any]) -> None:
+        """Report the state of the tasks."""
+        with self._lock:
+            if self._context._callbacks:
+                step = self._context.subcontext(task_name="solve")
+                step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+                end = step.call_on_fit_task_end(
+                    estimator=self._estimator,
+                    metadata={"gap": max(task.gap for task in tasks)},
+                    **self._data,
+                )
+                if end:
+                    self.stopped_early = True
+                    self._stop[0] = 1
+            now = time.monotonic()
+            if self._verbose and now - self._spoken >= EVERY:
+                self._spoken = now
+                self._speak(tasks, now)
+
+    def _speak(self, tasks: Sequence[Any], now: float) -> None:
+        n_done = sum(task.done for task in tasks)
+        gaps = [task.gap for task in tasks if np.isfinite(task.gap)]
+        log.info(
+            "[%s] %.1f s: %d of %d problems solved, %d steps, KKT gap %.2g",
+            type(self._estimator).__name__,
+            now - self._started,
+            n_done,
+            len(tasks),
+            sum(task.n_iter for task in tasks),
+            max(gaps, default=np.inf),
+        )
+
+    def finish(self, tasks: Sequence[Any]) -> None:
+        """Report the end of the fit."""
+        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
+        if self._verbose:
+            log.info(
+                "[%s] fitted in %.2f s: KKT gap %.2g, dual gap %.3g",
+                type(self._estimator).__name__,
+                time.monotonic() - self._started,
+                max((s.kkt_gap for s in tasks), default=0.0),
+                sum(s.dual_gap for s in tasks),
+            )

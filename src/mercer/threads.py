@@ -1,0 +1,120 @@
+"""Worker threads, and what keeps them from getting in each other's way.
+
+Compiled code and matrix products release the GIL, so plain Python threads use all
+cores.  While they run, BLAS is held to one thread each.  That setting belongs to the
+whole process, so two fits in two threads share one hold on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["Threads"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+class _BlasHold:
+    """Holds BLAS at one thread for as long as anybody needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limiter: Any = None
+
+    def take(self) -> None:
+        with self._lock:
+            self._holders += 1
+            if self._holders == 1:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limiter.restore_original_limits()
+
+    def allowed(self) -> int:
+        """Return how many threads BLAS may use when nobody holds it."""
+        with self._lock:
+            if self._holders:
+                known = self._limiter.get_original_num_threads().get("blas")
+            else:
+                known = max(
+                    (m["num_threads"] for m in _controller().info()
+                     if m["user_api"] == "blas"),
+                    default=None,
+                )  # fmt: skip
+        return known or effective_n_jobs(-1)
+
+
+_blas = _BlasHold()
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Turn ``n_jobs`` into a number: None is what BLAS would use, -1 every core."""
+    if n_jobs is None:
+        # Follows the limits that joblib's workers and the environment set for BLAS.
+        return max(1, min(effective_n_jobs(-1), _blas.allowed()))
+    return effective_n_jobs(n_jobs)
+
+
+class Threads:
+    """A pool of threads for the time of one fit or prediction.
+
+    ``stop[0]`` becomes 1 when the work is to end early; compiled loops look at it.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        self.count = count_threads(n_jobs)
+        self.stop = np.zeros(1, dtype=np.uint8)
+
+    def __enter__(self) -> Threads:
+        self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="mercer")
+        _blas.take()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop[0] = 1
+        try:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        finally:
+            _blas.release()
+
+    def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        after_each: Callable[[], None] | None = None,
+    ) -> list[Result]:
+        """Apply ``function`` to every item; results keep the items' order.
+
+        Even one thread runs beside the main one, which stays free to notice Ctrl-C and
+        to call ``after_each`` as items are done.
+        """
+        futures = [self._pool.submit(function, item) for item in items]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                if after_each is not None:
+                    after_each()
+        except BaseException:
+            self.stop[0] = 1
+            for future in futures:
+                future.cancel()
+            raise
+        return [future.result() for future in futures]

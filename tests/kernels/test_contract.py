@@ -1,0 +1,281 @@
+"""What every kernel keeps, alone and in compositions."""
+
+import math
+import pickle
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+import naive
+from mercer.core import sparse_dot
+from mercer.kernels import (
+    RBF,
+    AdditiveChi2,
+    Chi2,
+    Cosine,
+    Custom,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+)
+from mercer.kernels.base import as_operand
+from mercer.kernels.operand import Pair
+
+D = 9
+RELATIVE = {np.float32: 1e-5, np.float64: 1e-12}
+
+
+class Case(NamedTuple):
+    """A kernel and its definition for two vectors."""
+
+    kernel: Kernel
+    formula: object
+    is_psd: bool = True
+    is_signed: bool = True  #: whether the data may be negative
+
+
+def on(formula, columns):
+    return lambda x, z: formula(x[columns], z[columns])
+
+
+def normalized(formula):
+    return lambda x, z: formula(x, z) / math.sqrt(formula(x, x) * formula(z, z))
+
+
+def product_of_rows(X, Z):
+    return X @ Z.T
+
+
+linear, cosine = naive.linear, naive.cosine
+rbf, wide = partial(naive.rbf, gamma=0.3), partial(naive.rbf, gamma=0.1)
+polynomial = partial(naive.polynomial, degree=5, gamma=0.1, coef0=1.0)
+
+CASES = {
+    "linear": Case(Linear(), linear),
+    "polynomial": Case(Polynomial(5, 0.1, 1.0), polynomial),
+    "degree 1": Case(
+        Polynomial(1, 0.5), partial(naive.polynomial, degree=1, gamma=0.5, coef0=0.0)
+    ),
+    "degree 0": Case(Polynomial(0, 0.5, 2.0), lambda x, z: 1.0),
+    "sigmoid": Case(
+        Sigmoid(0.2, -0.1), partial(naive.sigmoid, gamma=0.2, coef0=-0.1), is_psd=False
+    ),
+    "cosine": Case(Cosine(), cosine),
+    "rbf": Case(RBF(gamma=0.3), rbf),
+    "sigma": Case(RBF(sigma=2), partial(naive.rbf, gamma=1 / 8)),
+    "laplacian": Case(Laplacian(0.2), partial(naive.laplacian, gamma=0.2)),
+    "additive chi2": Case(AdditiveChi2(), naive.additive_chi2, False, False),
+    "chi2": Case(Chi2(0.4), partial(naive.chi2, gamma=0.4), is_signed=False),
+    "intersection": Case(Intersection(), naive.intersection, is_signed=False),
+    "custom": Case(Custom(product_of_rows), linear),
+    "sum": Case(RBF(gamma=0.3) + Linear(), lambda x, z: rbf(x, z) + linear(x, z)),
+    "product": Case(RBF(gamma=0.3) * Cosine(), lambda x, z: rbf(x, z) * cosine(x, z)),
+    "scaled": Case(0.25 * Linear(), lambda x, z: 0.25 * linear(x, z)),
+    "scaled by 0": Case(RBF(gamma=0.3) * 0, lambda x, z: 0.0),
+    "power": Case(Linear() ** 3, lambda x, z: linear(x, z) ** 3),
+    "power 1": Case(RBF(gamma=0.3) ** 1, rbf),
+    "normalized": Case(Polynomial(5, 0.1, 1.0).normalized(), normalized(polynomial)),
+    "slice": Case(RBF(gamma=0.3).on(slice(2, 5)), on(rbf, slice(2, 5))),
+    "columns": Case(Linear().on([5, 0, 3]), on(linear, [5, 0, 3])),
+    "column": Case(Laplacian(1.0).on([4]), on(naive.laplacian, [4])),
+    "on on": Case(RBF(gamma=0.3).on([2, 0]).on([8, 1, 4]), on(rbf, [4, 8])),
+    "two widths": Case(
+        RBF(gamma=0.3) + 2.0 * RBF(gamma=0.1),
+        lambda x, z: rbf(x, z) + 2.0 * wide(x, z),
+    ),
+    "same twice": Case(
+        RBF(gamma=0.3) * (RBF(gamma=0.3) + Linear()),
+        lambda x, z: rbf(x, z) * (rbf(x, z) + linear(x, z)),
+    ),
+    "both chi2": Case(
+        AdditiveChi2() + Chi2(0.4),
+        lambda x, z: naive.additive_chi2(x, z) + naive.chi2(x, z, gamma=0.4),
+        is_psd=False,
+        is_signed=False,
+    ),
+    "dots shared": Case(
+        Linear() + Polynomial(5, 0.1, 1.0) + Cosine(),
+        lambda x, z: linear(x, z) + polynomial(x, z) + cosine(x, z),
+    ),
+    "nested": Case(
+        (0.5 * RBF(gamma=0.3).on(slice(0, 4)) * (Linear().on([1, 7]) ** 2)).normalized()
+        + (Linear() + RBF(gamma=0.3)).on(slice(0, 4)),
+        lambda x, z: (
+            normalized(
+                lambda a, b: rbf(a[:4], b[:4]) * linear(a[[1, 7]], b[[1, 7]]) ** 2
+            )(x, z)
+            + linear(x[:4], z[:4])
+            + rbf(x[:4], z[:4])
+        ),
+    ),
+}
+
+every_kernel = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+both_types = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def sample(case, n, seed, dtype=np.float64):
+    """Rows with some zeros and no empty row."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0.3, 1.0, (n, D))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[:, :2] += 0.1
+    return (X if case.is_signed else np.abs(X)).astype(dtype)
+
+
+def assert_close(actual, expected, dtype=np.float64):
+    scale = np.abs(expected).max() if np.size(expected) else 1.0
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=RELATIVE[dtype] * scale)
+
+
+@every_kernel
+@both_types
+def test_block_follows_the_definition(case, dtype):
+    X, Z = sample(case, 11, 1, dtype), sample(case, 6, 2, dtype)
+    block = case.kernel.block(X, Z)
+    assert block.dtype == dtype and block.shape == (11, 6)
+    assert_close(block, naive.block(case.formula, X, Z), dtype)
+
+
+@every_kernel
+@both_types
+def test_block_is_symmetric_and_has_the_diagonal(case, dtype):
+    X = sample(case, 12, 3, dtype)
+    K = case.kernel.block(X)
+    assert_close(K, K.T, dtype)
+    diag = case.kernel.diag(X)
+    assert diag.dtype == np.float64
+    # The diagonal is computed by other means than the block.
+    assert_close(np.diagonal(K), diag, dtype)
+
+
+@every_kernel
+@both_types
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_parts_agree_with_the_whole(case, dtype, is_warm):
+    left, right = (as_operand(sample(case, n, n, dtype)) for n in (13, 10))
+    kernel = case.kernel.bind(right.X)
+    whole = kernel.evaluate(Pair(left, right))
+    diag = kernel.diagonal(left)
+    if not is_warm:
+        left, right = as_operand(left.X.copy()), as_operand(right.X.copy())
+    some = np.array([7, 0, 12, 7])
+    for rows in (slice(4, 9), some, slice(0, 0)):
+        for columns in (slice(0, 5), np.array([9, 2]), slice(None)):
+            pair = Pair(left.rows(rows), right.rows(columns))
+            assert (len(pair.left), len(pair.right)) == whole[rows][:, columns].shape
+            assert_close(kernel.evaluate(pair), whole[rows][:, columns], dtype)
+        assert_close(kernel.diagonal(left.rows(rows)), diag[rows], dtype)
+    part = left.rows(some).rows(slice(1, 3))
+    assert len(part) == 2
+    assert_close(kernel.evaluate(Pair(part, right)), whole[some][1:3], dtype)
+
+
+@every_kernel
+def test_block_is_positive_semidefinite(case):
+    if case.is_psd:
+        values = np.linalg.eigvalsh(case.kernel.block(sample(case, 25, 5)))
+        assert values.min() >= -1e-8 * max(values.max(), 1e-300)
+
+
+@every_kernel
+def test_mixed_types_give_double_precision(case):
+    single, double = sample(case, 7, 6, np.float32), sample(case, 5, 7)
+    for X, Z in ((single, double), (double, single)):
+        block = case.kernel.block(X, Z)
+        assert block.dtype == np.float64
+        assert_close(block, naive.block(case.formula, X, Z))
+
+
+@every_kernel
+@both_types
+@pytest.mark.parametrize("is_gathered", [False, True])
+def test_sparse_equals_dense(case, dtype, is_gathered, monkeypatch):
+    advantage = 0 if is_gathered else 10**6
+    monkeypatch.setattr(sparse_dot, "DENSE_ADVANTAGE", advantage)
+    X, Z = sample(case, 8, 8, dtype), sample(case, 9, 9, dtype)
+    expected = case.kernel.block(X, Z)
+    for kind in (sparse.csr_matrix, sparse.csc_array):
+        block = case.kernel.block(kind(X), kind(Z))
+        assert isinstance(block, np.ndarray) and block.dtype == dtype
+        assert_close(block, expected, dtype)
+        assert_close(case.kernel.diag(kind(X)), case.kernel.diag(X), dtype)
+    assert_close(case.kernel.block(sparse.csr_array(X), Z), expected, dtype)
+    assert_close(case.kernel.block(X, sparse.csr_array(Z)), expected, dtype)
+    part = as_operand(sparse.csr_array(X)).rows(np.array([5, 1]))
+    assert_close(case.kernel.block(part, sparse.csr_array(Z)), expected[[5, 1]], dtype)
+
+
+@pytest.mark.parametrize("density", [0.005, 0.2])
+@both_types
+def test_sparse_products_choose_their_way(density, dtype):
+    rng = np.random.default_rng(10)
+    X, Z = (
+        sparse.random_array((n, 500), density=density, rng=rng, dtype=dtype).tocsr()
+        for n in (20, 30)
+    )
+    expected = X.toarray().astype(np.float64) @ Z.toarray().T.astype(np.float64)
+    assert_close(Linear().block(X, Z), expected, dtype)
+    # Entries may be stored twice; their sum counts.
+    halves, columns = np.repeat(X.data / 2, 2), np.repeat(X.indices, 2)
+    double = sparse.csr_array((halves, columns, 2 * X.indptr), shape=X.shape)
+    assert_close(Linear().block(double, Z), expected, dtype)
+    assert_close(Linear().diag(double), (X.toarray() ** 2).sum(axis=1), dtype)
+
+
+@every_kernel
+def test_the_result_belongs_to_the_caller(case):
+    X = as_operand(sample(case, 6, 11))
+    kernel = case.kernel.bind(X.X)
+    pair = Pair(X, X)
+    first = kernel.evaluate(pair)
+    kept = first.copy()
+    first[:] = np.nan
+    np.testing.assert_array_equal(kernel.evaluate(pair), kept)
+    if sum(1 for _ in kernel.leaves()) == 1:
+        alone = kernel.evaluate(Pair(X, X, shared=False))
+        assert_close(alone, kept)
+
+
+@every_kernel
+def test_input_layouts(case):
+    X = sample(case, 7, 12)
+    expected = case.kernel.block(X)
+    X.flags.writeable = False
+    np.testing.assert_array_equal(case.kernel.block(X), expected)
+    np.testing.assert_array_equal(case.kernel.block(np.asfortranarray(X)), expected)
+    np.testing.assert_array_equal(case.kernel.block(X.tolist()), expected)
+    assert_close(case.kernel.block(np.repeat(X, 2, axis=0)[::2]), expected)
+    whole_numbers = np.ceil(np.abs(X)).astype(np.int32)
+    for other in (whole_numbers, X.astype(np.float16)):
+        block = case.kernel.block(other)
+        assert block.dtype == np.float64
+        np.testing.assert_array_equal(
+            block, case.kernel.block(other.astype(np.float64))
+        )
+
+
+@every_kernel
+def test_no_rows(case):
+    X = sample(case, 4, 13)
+    assert case.kernel.block(X, X[:0]).shape == (4, 0)
+    assert case.kernel.block(X[:0], X).shape == (0, 4)
+    assert case.kernel.diag(X[:0]).shape == (0,)
+
+
+@every_kernel
+def test_copies_are_equal(case):
+    X = sample(case, 5, 14)
+    for copy in (clone(case.kernel), pickle.loads(pickle.dumps(case.kernel))):
+        assert copy is not case.kernel
+        assert copy.key() == case.kernel.key()
+        np.testing.assert_array_equal(copy.block(X), case.kernel.block(X))
+    bound = case.kernel.bind(X)
+    assert bound.bind(X).key() == bound.key()
