@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer import gram_matrix, kernels
 from mercer import gram as gram_module
+from mercer import gram_matrix, kernels
 from mercer.gram import Demand, RowGram, WholeGram, apply, budget_bytes
 from mercer.kernels.operand import Operand
 from mercer.threads import Threads

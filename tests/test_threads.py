@@ -108,5 +108,3 @@ def test_ctrl_c_ends_a_long_fit(solver):
         assert "interrupted" in out
     finally:
         process.kill()
-
-

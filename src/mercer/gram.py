@@ -15,6 +15,7 @@ Tiles do not depend on the number of threads, and so neither do the values.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,10 +25,18 @@ from numpy.typing import NDArray
 from mercer.core.rows import mirror, scatter_rows
 from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.given import Custom
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.operand import Operand, Pair, Scratch
 from mercer.threads import Threads
 
-__all__ = ["Demand", "RowGram", "Source", "WholeGram", "apply", "budget_bytes", "gram_matrix"]
+__all__ = [
+    "Demand",
+    "RowGram",
+    "Source",
+    "WholeGram",
+    "apply",
+    "budget_bytes",
+    "gram_matrix",
+]
 
 # A tile fits the second-level cache, and is large enough for the matrix product.
 TILE_ROWS = 256
@@ -44,7 +53,7 @@ class Demand(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where rows of one block lie: row r is ``pool[slot[r], column:column + width]``."""
+    """Where rows of one block lie: row r is ``pool[slot[r]]`` from ``column`` on."""
 
     pool: NDArray
     slot: NDArray[np.int64]
@@ -69,9 +78,10 @@ def _free_memory() -> int:
     except OSError:
         pass
     try:  # a container may have less than its machine
-        with open("/sys/fs/cgroup/memory.max") as most, open(
-            "/sys/fs/cgroup/memory.current"
-        ) as current:
+        with (
+            open("/sys/fs/cgroup/memory.max") as most,
+            open("/sys/fs/cgroup/memory.current") as current,
+        ):
             found.append(max(0, int(most.read()) - int(current.read())))
     except (OSError, ValueError):
         pass
@@ -87,8 +97,22 @@ def _ranges(first: int, stop: int, step: int) -> list[slice]:
     return [slice(a, min(a + step, stop)) for a in range(first, stop, step)]
 
 
-def _is_shared(kernel: Kernel) -> bool:
-    return sum(1 for _ in kernel.leaves()) > 1
+_thread = threading.local()
+
+
+class _Tiles:
+    """Evaluates tiles of a kernel; a tile lasts until the thread asks for the next."""
+
+    def __init__(self, kernel: Kernel):
+        self._kernel = kernel
+        self._shared = sum(1 for _ in kernel.leaves()) > 1
+
+    def __call__(self, left: Operand, right: Operand) -> NDArray:
+        if not hasattr(_thread, "scratch"):
+            _thread.scratch = Scratch()
+        scratch = _thread.scratch.reset()
+        pair = Pair(left, right, shared=self._shared, scratch=scratch)
+        return self._kernel.evaluate(pair)
 
 
 def _run_tiles(kernel: Kernel, threads: Threads, work: Any, tiles: Sequence) -> None:
@@ -140,13 +164,13 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     """Return the whole matrix of one operand with itself."""
     n = len(operand)
     matrix = np.empty((n, n), dtype=operand.dtype)
-    shared = _is_shared(kernel)
+    tile_of = _Tiles(kernel)
     strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, TILE_ROWS)]
 
     def fill(tile: tuple[slice, Operand, slice]) -> None:
         rows, left, columns = tile
-        pair = Pair(left, operand.rows(columns), shared=shared)
-        mirror(kernel.evaluate(pair), matrix, rows.start, columns.start)
+        values = tile_of(left, operand.rows(columns))
+        mirror(values, matrix, rows.start, columns.start)
 
     tiles = [
         (rows, left, columns)
@@ -184,7 +208,7 @@ class RowGram:
         # At least two rows: less than a pair no solver can work with.
         self.capacity = int(np.clip(budget // (n * self.dtype.itemsize), 2, n))
         self._threads = threads
-        self._shared = _is_shared(kernel)
+        self._tile_of = _Tiles(kernel)
         self._clock = 0
         self._stores = [
             _RowStore(n, stop - first, self.capacity, self.dtype)
@@ -200,18 +224,23 @@ class RowGram:
         self._clock += 1
         tiles = []
         for block in sorted({demand.block for demand in demands}):
-            rows = np.unique(np.concatenate([d.rows for d in demands if d.block == block]))
+            rows = np.unique(
+                np.concatenate([d.rows for d in demands if d.block == block])
+            )
             store = self._stores[block]
             missing, slots = store.place(rows, self._clock)
             for part in _ranges(0, len(missing), TILE_ROWS):
                 left = self.operand.rows(missing[part])
-                for columns in _ranges(self.starts[block], self.starts[block + 1], TILE_COLUMNS):
-                    tiles.append((store, slots[part], left, columns, self.starts[block]))
+                for columns in _ranges(
+                    self.starts[block], self.starts[block + 1], TILE_COLUMNS
+                ):
+                    tiles.append(
+                        (store, slots[part], left, columns, self.starts[block])
+                    )
 
         def fill(tile: tuple) -> None:
             store, slots, left, columns, first = tile
-            pair = Pair(left, self.operand.rows(columns), shared=self._shared)
-            values = self.kernel.evaluate(pair)
+            values = self._tile_of(left, self.operand.rows(columns))
             scatter_rows(values, store.pool, slots, columns.start - first)
 
         _run_tiles(self.kernel, self._threads, fill, tiles)
@@ -267,7 +296,7 @@ def apply(
     """
     weights = np.asarray(weights, dtype=np.float64)
     result = np.zeros((len(left), weights.shape[1]))
-    shared = _is_shared(kernel)
+    tile_of = _Tiles(kernel)
     pieces = []
     for columns in _ranges(0, len(right), TILE_COLUMNS):
         used = np.flatnonzero(weights[columns].any(axis=0))
@@ -279,7 +308,7 @@ def apply(
     def fill(rows: slice) -> None:
         part = left.rows(rows)
         for other, used, weight in pieces:
-            values = kernel.evaluate(Pair(part, other, shared=shared))
+            values = tile_of(part, other)
             result[rows, used] += values.astype(np.float64, copy=False) @ weight
 
     _run_tiles(kernel, threads, fill, _ranges(0, len(left), TILE_ROWS))
@@ -314,15 +343,16 @@ def gram_matrix(
     with Threads(n_jobs) as threads:
         if Z is None:
             return symmetric_matrix(bound, left, threads)
-        matrix = np.empty((len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype))
-        shared = _is_shared(bound)
+        matrix = np.empty(
+            (len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype)
+        )
+        tile_of = _Tiles(bound)
         _warm_up(bound, right)
 
         def fill(rows: slice) -> None:
             part = left.rows(rows)
             for columns in _ranges(0, len(right), TILE_COLUMNS):
-                pair = Pair(part, right.rows(columns), shared=shared)
-                matrix[rows, columns] = bound.evaluate(pair)
+                matrix[rows, columns] = tile_of(part, right.rows(columns))
 
         _run_tiles(bound, threads, fill, _ranges(0, len(left), TILE_ROWS))
     return matrix

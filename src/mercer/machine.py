@@ -85,7 +85,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             isinstance(self.kernel, str) and self.kernel == "precomputed"
         )
 
-    def _solve(self, X: Any, y: Any, sample_weight: Any) -> tuple[Tasks, list[Solution]]:
+    def _solve(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Tasks, list[Solution]]:
         """Take validated data to certified solutions."""
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
@@ -103,9 +105,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         )
         with Threads(self.n_jobs) as threads:
             progress = FitProgress(self, X, y, self.verbose, threads.stop)
-            data = self._sorted(X, tasks)
+            data = self._sorted(X, tasks, threads)
             solutions = solve_many(
-                self.kernel_, data, tasks.starts, tasks.specs, settings, threads, progress
+                self.kernel_,
+                data,
+                tasks.starts,
+                tasks.specs,
+                settings,
+                threads,
+                progress,
             )
             progress.finish(solutions)
         self._report(solutions)
@@ -135,14 +143,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.shape_fit_ = X.shape
         return X, y
 
-    def _sorted(self, X: Any, tasks: Tasks) -> Any:
+    def _sorted(self, X: Any, tasks: Tasks, threads: Threads) -> Operand | WholeGram:
         """Return the samples block by block, or the given matrix in that order."""
         in_order = bool((np.diff(tasks.order) == 1).all())
         if self._is_precomputed():
             matrix = X if in_order else X[np.ix_(tasks.order, tasks.order)]
             diag = np.array(matrix.diagonal(), dtype=np.float64)
             return WholeGram(matrix, diag, tasks.starts)
-        return X if in_order else X[tasks.order]
+        return Operand(X, order=None if in_order else tasks.order, run=threads.map)
 
     def _report(self, solutions: Sequence[Solution]) -> None:
         self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
@@ -196,7 +204,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             X = sparse.csr_array(X)
         elif sparse.issparse(X) and not was_sparse:
             raise ValueError(
-                f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense "
+                "data"
             )
         return X
 

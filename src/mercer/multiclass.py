@@ -36,7 +36,7 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
 
 
 def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
-    """Count each class's votes, shape (n, n_classes); 0 counts for the negative side."""
+    """Count the votes for each class, shape (n, n_classes); 0 is a negative vote."""
     positive = (decisions > 0).astype(np.float64)
     return positive @ (code.T > 0) + (1.0 - positive) @ (code.T < 0)
 

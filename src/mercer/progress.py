@@ -20,7 +20,7 @@ EVERY = 1.0
 
 
 def speak_up() -> None:
-    """Let the messages of ``verbose`` be seen, unless the program arranged otherwise."""
+    """Let messages of ``verbose`` be seen, unless the program arranged otherwise."""
     if not log.hasHandlers():
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))

@@ -240,7 +240,10 @@ class SVC(ClassifierMixin, KernelMachine):
         weights = np.zeros((len(y), len(solutions)))
         for t, (spec, solution) in enumerate(zip(tasks.specs, solutions, strict=True)):
             rows = np.concatenate(
-                [tasks.order[tasks.starts[b] : tasks.starts[b + 1]] for b in spec.blocks]
+                [
+                    tasks.order[tasks.starts[b] : tasks.starts[b + 1]]
+                    for b in spec.blocks
+                ]
             )
             weights[rows, t] = solution.beta
         used = np.flatnonzero(weights.any(axis=1))
@@ -333,9 +336,11 @@ def _to_sklearn_layout(weights: NDArray, labels: NDArray) -> NDArray:
     n_pairs = weights.shape[1]
     if n_pairs == 1:
         return weights.T.copy()
-    n_classes = int(round((1 + np.sqrt(1 + 8 * n_pairs)) / 2))
+    n_classes = round((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
     rows = np.zeros((n_classes - 1, len(weights)))
-    for pair, (first, second) in enumerate(zip(*np.triu_indices(n_classes, 1), strict=True)):
+    for pair, (first, second) in enumerate(
+        zip(*np.triu_indices(n_classes, 1), strict=True)
+    ):
         rows[second - 1, labels == first] = weights[labels == first, pair]
         rows[first, labels == second] = weights[labels == second, pair]
     return rows

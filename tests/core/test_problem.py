@@ -1,11 +1,11 @@
 """The dual problem, its layout and its certificate against loops."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from mercer.core.problem import PIECE, c_svc, certify, layout
 
 seeds = st.integers(0, 2**32 - 1)

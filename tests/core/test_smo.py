@@ -1,11 +1,11 @@
 """The fast pair solver against the loops-only oracle."""
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from mercer.core.problem import PIECE, DualProblem, layout
 from mercer.core.smo import CHECK_EVERY, Outcome, minimise_pairs
 

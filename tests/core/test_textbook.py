@@ -3,12 +3,12 @@
 import threading
 import time
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from mercer.core import textbook
 from mercer.core.problem import DualProblem
 from mercer.core.smo import Outcome

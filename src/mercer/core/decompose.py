@@ -18,22 +18,28 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 from mercer.core.problem import DualProblem, Layout, layout
-from mercer.core.rows import add_rows, gather_square
+from mercer.core.rows import add_rows, extend_square
 from mercer.core.smo import minimise_pairs
 
-__all__ = ["Task", "decompose"]
+__all__ = ["Task", "decompose", "refresh"]
 
 # The inner problems are solved this much more tightly than the outer one is violated.
 INNER_TOLERANCE = 0.1
-# The first working set has this part of the full size.
-FIRST_PART = 8
+# New variables in a working set: few at first, when nothing tells good ones from bad.
+FIRST_FRESH = 64
+MOST_FRESH = 128
 
 
 class Rows(Protocol):
     """What the solver needs of a Gram matrix (see :mod:`mercer.gram`)."""
 
-    capacity: int
     starts: list[int]
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def dtype(self) -> Any: ...
 
     def provide(self, demands: Sequence[Any]) -> None: ...
 
@@ -62,11 +68,14 @@ class Task:
         )
         self.beta = problem.start.copy()
         self.f = np.zeros(int(self.offsets[-1]))
+        self.fresh = FIRST_FRESH  #: how many new variables the next set may have
         self.n_iter = 0
         self.gap = np.inf
         self.stalled = False
         self.done = False
         self.working_set = np.empty(0, dtype=np.int64)
+        self._new = self.working_set  #: positions of the latest members
+        self._square: NDArray | None = None
         self.moved: tuple[NDArray, NDArray] = (np.empty(0, np.int64), np.empty(0))
 
     def layout(self) -> Layout:
@@ -79,32 +88,60 @@ class Task:
         return rows - self.offsets[which] + self.columns[which, 0]
 
     def choose(self, size: int, fresh: int, tol: float) -> None:
-        """Pick the next working set, and see whether the problem is solved."""
-        self.working_set, self.gap = _choose(
-            self.problem, self.beta, self.f, self.working_set, size, fresh, tol
+        """Pick the next working set, and see whether the problem is solved.
+
+        Members that stay keep their position, so that their part of the square Gram
+        matrix stays too; new ones take the places of those that leave, or come last.
+        """
+        problem = self.problem
+        chosen, self.gap = _choose(
+            problem, self.beta, self.f, self.working_set, size, fresh, tol
         )
         self.done = self.gap <= tol
+        if self.done:
+            self._square = None
+            return
+        if problem.group[-1] > 0:
+            # Groups must stay together, so members cannot keep their positions.
+            self.working_set = np.flatnonzero(chosen)
+            self._new = np.arange(len(self.working_set))
+            return
+        leaving = np.flatnonzero(~chosen[self.working_set])
+        chosen[self.working_set] = False
+        coming = np.flatnonzero(chosen)
+        old = len(self.working_set)
+        added = np.arange(old, old + len(coming) - len(leaving))
+        self._new = np.concatenate([leaving, added])
+        members = np.concatenate([self.working_set, np.empty(len(added), np.int64)])
+        members[self._new] = coming
+        self.working_set = members
 
     def wanted(self) -> list[Wanted]:
         """Return the rows that the working set needs, for each block."""
         rows = self.gram_rows(np.unique(self.problem.row[self.working_set]))
         return [Wanted(block, rows) for block in self.blocks]
 
-    def improve(self, gram: Rows, tol: float, max_iter: int, stop: NDArray) -> None:
+    def improve(
+        self, gram: Rows, size: int, tol: float, max_iter: int, stop: NDArray
+    ) -> None:
         """Solve the working set, and note which rows moved by how much."""
         ws = self.working_set
         problem = self.problem
         rows = problem.row[ws]
-        K = self._square(gram, rows)
+        square = self._extend_square(gram, rows, size)
         part = DualProblem(
-            *(np.ascontiguousarray(v[ws]) for v in problem[:4]),
+            problem.p[ws],
+            problem.lo[ws],
+            problem.hi[ws],
+            problem.start[ws],
             np.arange(len(ws)),
             problem.group[ws],
         )
         beta, f = self.beta[ws], self.f[rows]
         inner_tol = max(INNER_TOLERANCE * self.gap, 0.5 * tol)
+        steps = max_iter - self.n_iter
         n_iter, _, _ = minimise_pairs(
-            K, layout(part), part, beta, f, inner_tol, max_iter - self.n_iter, stop
+            square, layout(part), part, beta, f, inner_tol, steps, stop
         )
         change = beta - self.beta[ws]
         self.beta[ws] = beta
@@ -113,18 +150,21 @@ class Task:
         self.moved = _sum_by_row(rows[moved], change[moved])
         self.stalled = len(moved) == 0
 
-    def _square(self, gram: Rows, rows: NDArray) -> NDArray:
-        """Return the Gram matrix of the working set's rows."""
-        gram_rows = self.gram_rows(rows)
-        K = None
+    def _extend_square(self, gram: Rows, rows: NDArray, size: int) -> NDArray:
+        """Bring the Gram matrix of the working set up to date."""
+        new = self._new
+        new_rows = self.gram_rows(rows[new])
+        square = self._square
+        if square is None:
+            size = min(size, len(self.problem.p))
+            square = self._square = np.empty((size, size), dtype=gram.dtype)
         for b, block in enumerate(self.blocks):
             pool, slot, column = gram.source(block)
-            if K is None:
-                K = np.empty((len(rows), len(rows)), dtype=pool.dtype)
-            at = np.flatnonzero((rows >= self.offsets[b]) & (rows < self.offsets[b + 1]))
-            columns = rows[at] - self.offsets[b] + column
-            gather_square(pool, slot[gram_rows], columns, at, K)
-        return K
+            first, last = self.offsets[b], self.offsets[b + 1]
+            position = np.flatnonzero((rows >= first) & (rows < last))
+            columns = rows[position] - first + column
+            extend_square(pool, slot[new_rows], new, columns, position, square)
+        return square
 
     def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
         """Bring a stretch of ``f`` up to date, columns first to stop of a block."""
@@ -150,27 +190,51 @@ def decompose(
     tol: float,
     max_iter: int,
     threads: Workers,
-    size: int = 512,
+    size: int,
+    n_active: int,
     on_round: Callable[[Sequence[Task]], None] | None = None,
 ) -> None:
     """Solve all tasks to ``tol``, round by round."""
     size = max(2, min(size, gram.capacity))
     for task in tasks:
-        if task.beta.any():
-            _refresh(gram, task, threads)
-    # Nothing tells good variables from bad at first: begin with few.
-    fresh = max(2, size // FIRST_PART)
-    active = list(tasks)
-    while active and not threads.stop[0]:
-        threads.map(lambda task: task.choose(size, fresh, tol), active)
-        active = [t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)]
-        for batch in _batches(active, gram):
-            gram.provide([w for task in batch for w in task.wanted()])
-            threads.map(lambda t: t.improve(gram, tol, max_iter, threads.stop), batch)
-            _update(gram, batch, threads)
-        fresh = min(2 * fresh, max(2, size // 2))
+        refresh(gram, task, threads)
+    waiting = list(tasks)
+    active: list[Task] = []
+    while (waiting or active) and not threads.stop[0]:
+        _admit(waiting, active, gram, size, n_active)
+        threads.map(lambda task: task.choose(size, task.fresh, tol), active)
+        active = [
+            t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)
+        ]
+        if active:
+            gram.provide([w for task in active for w in task.wanted()])
+            threads.map(
+                lambda task: task.improve(gram, size, tol, max_iter, threads.stop),
+                active,
+            )
+            _update(gram, active, threads)
+        for task in active:
+            task.fresh = min(3 * task.fresh // 2, MOST_FRESH)
         if on_round is not None:
             on_round(tasks)
+
+
+def _admit(
+    waiting: list[Task], active: list[Task], gram: Rows, size: int, n_active: int
+) -> None:
+    """Let tasks begin as long as the working sets of all fit the budget."""
+    count = [0] * len(gram.starts)
+    for task in active:
+        for b in task.blocks:
+            count[b] += size
+    for task in list(waiting):
+        if len(active) == n_active:
+            break
+        if not active or all(count[b] + size <= gram.capacity for b in task.blocks):
+            waiting.remove(task)
+            active.append(task)
+            for b in task.blocks:
+                count[b] += size
 
 
 def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
@@ -179,7 +243,7 @@ def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
     )
 
 
-def _refresh(gram: Rows, task: Task, threads: Workers) -> None:
+def refresh(gram: Rows, task: Task, threads: Workers) -> None:
     """Recompute ``f`` from ``beta``, as many rows at a time as fit the budget."""
     rows, weight = _sum_by_row(task.problem.row, task.beta)
     keep = weight != 0
@@ -191,22 +255,6 @@ def _refresh(gram: Rows, task: Task, threads: Workers) -> None:
         gram.provide([Wanted(block, wanted) for block in task.blocks])
         task.moved = (rows[part], weight[part])
         _update(gram, [task], threads)
-
-
-def _batches(tasks: list[Task], gram: Rows) -> Iterable[list[Task]]:
-    """Group tasks so that the rows a group wants of any block fit the budget."""
-    batch: list[Task] = []
-    count = dict.fromkeys(range(len(gram.starts)), 0)
-    for task in tasks:
-        n_rows = len(task.working_set)
-        if any(count[b] + n_rows > gram.capacity for b in task.blocks) and batch:
-            yield batch
-            batch, count = [], dict.fromkeys(count, 0)
-        batch.append(task)
-        for b in task.blocks:
-            count[b] += n_rows
-    if batch:
-        yield batch
 
 
 def _stretches(tasks: list[Task], n_threads: int) -> list[tuple[Task, int, int, int]]:
@@ -232,12 +280,18 @@ def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:
 
 @jit
 def _choose(problem, beta, f, previous, size, fresh, tol):
-    """Choose the variables of the next working set; return them sorted, and the gap.
+    """Choose the variables of the next working set; return a mask, and the gap.
 
     At most ``fresh`` new ones: half of them may grow and have the least gradient, half
     may shrink and have the largest.  Then old ones, free before bounded.
     """
-    p, lo, hi, row, group = problem.p, problem.lo, problem.hi, problem.row, problem.group
+    p, lo, hi, row, group = (
+        problem.p,
+        problem.lo,
+        problem.hi,
+        problem.row,
+        problem.group,
+    )
     m = len(p)
     n_groups = group[m - 1] + 1
     least = np.full(n_groups, np.inf)
@@ -251,10 +305,10 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
         if beta[t] > lo[t]:
             most[g] = max(most[g], G[t])
     gap = (most - least).max()
-    if not gap > tol:
-        return previous, max(gap, 0.0)
-
     is_in = np.zeros(m, dtype=np.bool_)
+    if not gap > tol:
+        return is_in, max(gap, 0.0)
+
     n_in = 0
     score = np.empty(m)
     where = np.empty(m, dtype=np.int64)
@@ -279,7 +333,7 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
             if n_in < size and not is_in[t] and is_free == want_free:
                 is_in[t] = True
                 n_in += 1
-    return np.flatnonzero(is_in), gap
+    return is_in, gap
 
 
 @jit
@@ -306,7 +360,7 @@ def _mark_largest(score, where, count, mark):
 
 @jit
 def _kth_largest(values, k):
-    """Find the k-th largest of ``values``, which get reordered (Hoare's quickselect)."""
+    """Find the k-th largest of ``values``, which get reordered, by quickselect."""
     first = 0
     last = len(values) - 1
     k -= 1

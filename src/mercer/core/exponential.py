@@ -18,7 +18,9 @@ __all__ = ["exponential", "gaussian", "squared_distances"]
 
 LOG2_E = math.log2(math.e)
 # 2**s = sum of (s ln 2)**k / k!, highest power first.
-SHORT = tuple(np.float32(math.log(2.0) ** k / math.factorial(k)) for k in range(7, -1, -1))
+SHORT = tuple(
+    np.float32(math.log(2.0) ** k / math.factorial(k)) for k in range(7, -1, -1)
+)
 LONG = tuple(math.log(2.0) ** k / math.factorial(k) for k in range(13, -1, -1))
 
 
@@ -97,9 +99,7 @@ def squared_distances(dots: NDArray, x_norm: NDArray, z_norm: NDArray):
             row[j] = max(xi + z_norm[j] - row[j] - row[j], xi * 0)
 
 
-def gaussian(
-    dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float
-) -> NDArray:
+def gaussian(dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float) -> NDArray:
     r"""Turn ``dots`` (m, n) into :math:`e^{-\gamma \|x - z\|^2}`, in place.
 
     ``x_norm`` (m,) and ``z_norm`` (n,) are squared norms of the dtype of ``dots``.
@@ -111,7 +111,7 @@ def gaussian(
 
 
 def exponential(values: NDArray, factor: float) -> NDArray:
-    r"""Turn non-negative ``values`` (m, n) into :math:`e^{-factor \cdot v}`, in place."""
+    r"""Turn ``values`` >= 0 (m, n) into :math:`e^{-factor \cdot v}`, in place."""
     single = values.dtype == np.float32
     run = _exponential_single if single else _exponential_double
     run(values, float(factor))

@@ -9,7 +9,7 @@ With rows :math:`x` of ``X`` (m, d) and :math:`z` of ``Z`` (n, d),
 
 None is a matrix product, so the tile is blocked by hand.  A panel of ``Z`` is turned
 to (features, samples); the inner loop then runs over samples, with the entries of two
-rows of ``X`` as constants.  The lanes of a vector are then columns of the result: no sum
+rows of ``X`` as constants.  The lanes of a vector are columns of the result: no sum
 runs across lanes, and few features cost as little per term as many.  Sums are taken
 over 64 features and then added, which keeps float32 results good to 1e-6.
 """

@@ -19,6 +19,7 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -106,9 +107,7 @@ def layout(problem: DualProblem, columns: NDArray[np.int64] | None = None) -> La
         | (np.diff(which) != 0)
     )
     cut = np.concatenate([[0], cut + 1, [m]])
-    first = np.concatenate(
-        [np.arange(a, b, PIECE) for a, b in zip(cut[:-1], cut[1:], strict=True)]
-    )
+    first = np.concatenate([np.arange(a, b, PIECE) for a, b in pairwise(cut)])
     stop = np.append(first[1:], m)
     column = problem.row[first] - first_row[which[first]] + columns[which[first], 0]
     piece = np.column_stack([first, stop - first, problem.row[first], column])

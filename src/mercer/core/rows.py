@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["add_rows", "gather_square", "mirror", "scatter_rows"]
+__all__ = ["add_rows", "extend_square", "gather_square", "mirror", "scatter_rows"]
 
 # Columns whose sums stay in the first-level cache while the rows go by.
 STRIP = 2048
@@ -81,12 +81,37 @@ def add_rows(pool: NDArray, slot: NDArray, weight: NDArray, column: int, f: NDAr
 
 
 @jit
-def gather_square(
-    pool: NDArray, slot: NDArray, columns: NDArray, at: NDArray, out: NDArray
+def extend_square(
+    pool: NDArray,
+    slot: NDArray,
+    new: NDArray,
+    columns: NDArray,
+    position: NDArray,
+    square: NDArray,
 ):
-    """Set ``out[i, at[k]] = pool[slot[i], columns[k]]``."""
+    """Fill in the rows and columns of new members of a symmetric matrix.
+
+    Row ``new[i]`` of ``square`` comes from ``pool[slot[i]]``: its entry
+    ``position[k]`` is the one in column ``columns[k]``; and the other way round.
+    """
+    for i in range(len(new)):
+        source = pool[slot[i]]
+        target = square[new[i]]
+        for k in range(len(columns)):
+            target[position[k]] = source[columns[k]]
+    for k in range(len(columns)):
+        target = square[position[k]]
+        for i in range(len(new)):
+            target[new[i]] = square[new[i], position[k]]
+
+
+@jit
+def gather_square(
+    pool: NDArray, slot: NDArray, columns: NDArray, first: int, out: NDArray
+):
+    """Set ``out[i, first + k] = pool[slot[i], columns[k]]``."""
     for i in range(len(slot)):
         source = pool[slot[i]]
-        target = out[i]
-        for k in range(len(columns)):
-            target[at[k]] = source[columns[k]]
+        target = out[i, first : first + len(columns)]
+        for k in range(len(target)):
+            target[k] = source[columns[k]]

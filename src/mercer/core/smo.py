@@ -80,12 +80,17 @@ def minimise_pairs(
         i = j = first = last = np.int64(0)
         for g in range(len(group_start) - 1):
             a, b = group_start[g], group_start[g + 1]
-            most_up, most_down, at_up, at_down = _extremes(
-                piece, a, b, p, f, up, down
-            )
+            most_up, most_down, at_up, at_down = _extremes(piece, a, b, p, f, up, down)
             if at_up >= 0 and at_down >= 0 and most_up + most_down > gap:
                 gap = most_up + most_down
-                top, bottom, i, j, first, last = most_up, most_down, at_up, at_down, a, b
+                top, bottom, i, j, first, last = (
+                    most_up,
+                    most_down,
+                    at_up,
+                    at_down,
+                    a,
+                    b,
+                )
         if gap <= tol or n_iter >= max_iter:
             break
         if n_iter % CHECK_EVERY == 0 and stop[0] != 0:
@@ -300,7 +305,7 @@ def _solve_part(K, where, problem, beta, f, active, tol, max_iter, stop):
     column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
     mine = column[problem.row[active]]
     square = np.empty((len(active), len(active)), dtype=K.dtype)
-    gather_square(K, mine, mine, np.arange(len(active)), square)
+    gather_square(K, mine, mine.astype(np.uint64), 0, square)
     part = DualProblem(
         *(v[active] for v in problem[:4]), np.arange(len(active)), problem.group[active]
     )

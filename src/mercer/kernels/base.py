@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
     return pair.once(kernel.key(), lambda: kernel.evaluate(pair))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Tell a finite real number from everything else."""
     is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     return is_real and math.isfinite(value)
@@ -194,7 +194,8 @@ class Sum(_Binary):
     """``left + right``."""
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return evaluate_once(self.left, pair) + evaluate_once(self.right, pair)
+        left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
+        return np.add(left, right, out=pair.empty(left.dtype))
 
     def diagonal(self, operand: Operand) -> NDArray:
         return self.left.diagonal(operand) + self.right.diagonal(operand)
@@ -204,7 +205,8 @@ class Product(_Binary):
     """``left * right``, elementwise."""
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return evaluate_once(self.left, pair) * evaluate_once(self.right, pair)
+        left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
+        return np.multiply(left, right, out=pair.empty(left.dtype))
 
     def diagonal(self, operand: Operand) -> NDArray:
         return self.left.diagonal(operand) * self.right.diagonal(operand)
@@ -213,7 +215,7 @@ class Product(_Binary):
 class Scaled(Kernel):
     """``factor * kernel`` with a factor >= 0."""
 
-    def __init__(self, kernel: Kernel, factor: float):
+    def __init__(self, kernel: Kernel, factor: Any):
         self.kernel = kernel
         self.factor = factor
 
@@ -256,19 +258,24 @@ class Power(Kernel):
         return Power(self.kernel.bind(X), int(self.exponent))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return whole_power(evaluate_once(self.kernel, pair), self.exponent)
+        return whole_power(evaluate_once(self.kernel, pair), self.exponent, pair)
 
     def diagonal(self, operand: Operand) -> NDArray:
         return self.kernel.diagonal(operand) ** self.exponent
 
 
-def whole_power(values: NDArray, exponent: int) -> NDArray:
+def whole_power(values: NDArray, exponent: int, pair: Pair) -> NDArray:
     """Raise to a whole power by squaring: a few passes, where ``np.power`` is slow."""
-    if exponent < 2:
-        return values.copy() if exponent else np.ones_like(values)
-    half = whole_power(values, exponent // 2) if exponent > 3 else values
-    result = np.multiply(half, half, out=None if half is values else half)
-    return np.multiply(result, values, out=result) if exponent & 1 else result
+    result = pair.empty(values.dtype)
+    if exponent == 0:
+        result[:] = 1
+        return result
+    np.copyto(result, values)
+    for bit in bin(exponent)[3:]:
+        np.multiply(result, result, out=result)
+        if bit == "1":
+            np.multiply(result, values, out=result)
+    return result
 
 
 class Normalized(Kernel):

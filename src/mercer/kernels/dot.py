@@ -36,7 +36,7 @@ class Linear(Kernel):
     r""":math:`k(x, z) = x \cdot z`."""
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return pair.dots().copy() if pair.shared else pair.dots()
+        return pair.own(pair.dots())
 
     def diagonal(self, operand: Operand) -> NDArray:
         return _squared_norms(operand)
@@ -49,7 +49,7 @@ class Polynomial(Kernel):
         self, degree: int = 3, gamma: float | str = "scale", coef0: float = 0.0
     ):
         self.degree = degree
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number once bound
         self.coef0 = coef0
 
     def bind(self, X: Any) -> Kernel:
@@ -62,7 +62,7 @@ class Polynomial(Kernel):
 
     def evaluate(self, pair: Pair) -> NDArray:
         base = _affine(pair, self.gamma, self.coef0)
-        return base if self.degree == 1 else whole_power(base, self.degree)
+        return base if self.degree == 1 else whole_power(base, self.degree, pair)
 
     def diagonal(self, operand: Operand) -> NDArray:
         return (self.gamma * _squared_norms(operand) + self.coef0) ** self.degree
@@ -72,7 +72,7 @@ class Sigmoid(Kernel):
     r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
 
     def __init__(self, gamma: float | str = "scale", coef0: float = 0.0):
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number once bound
         self.coef0 = coef0
 
     def bind(self, X: Any) -> Kernel:

@@ -193,7 +193,7 @@ class _Parser(Tokens):
         return name if self._views is None else self._views[name]
 
     def _columns(self) -> slice | list[int]:
-        columns = [None if self.token.text == ":" else self._column()]
+        columns: list[Any] = [None if self.token.text == ":" else self._column()]
         if self.accept(":"):
             columns.append(None if self.token.text in (":", "]") else self._column())
             columns.append(self._column() if self.accept(":") else None)

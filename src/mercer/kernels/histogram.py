@@ -25,7 +25,7 @@ def dense_block(fill: Callable, pair: Pair) -> NDArray:
         )
         for side in (pair.left, pair.right)
     )
-    out = np.empty((len(X), len(Z)), dtype=pair.dtype)
+    out = pair.empty()
     fill(X, Z, out)
     return out
 
@@ -60,7 +60,7 @@ class Chi2(_Histogram):
     r""":math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`."""
 
     def __init__(self, gamma: float | str = 1.0):
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number once bound
 
     def bind(self, X: Any) -> Kernel:
         super().bind(X)
@@ -68,8 +68,7 @@ class Chi2(_Histogram):
 
     def evaluate(self, pair: Pair) -> NDArray:
         distances = pair.once("chi2", lambda: dense_block(additive_chi2, pair))
-        own = distances.copy() if pair.shared else distances
-        return exponential(own, self.gamma)
+        return exponential(pair.own(distances), self.gamma)
 
     def diagonal(self, operand: Operand) -> NDArray:
         return np.ones(len(operand))

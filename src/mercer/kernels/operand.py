@@ -8,7 +8,7 @@ that a composed kernel computes each product or distance once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,9 +17,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.exponential import squared_distances
+from mercer.core.framing import centre_rows, column_range_and_sum
 from mercer.core.sparse_dot import dot_rows
 
 __all__ = ["Frame", "Operand", "Pair", "columns_key"]
+
+Run = Callable[[Callable[[slice], Any], Iterable[slice]], list]
+
+
+def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> list:
+    return [function(part) for part in parts]
+
 
 # A single-precision distance is trusted while the error it may cause in a kernel value
 # stays below this.
@@ -51,8 +59,23 @@ class Framed(NamedTuple):
 class Operand:
     """A matrix (dense C-order, or CSR) and the row-wise quantities derived from it."""
 
-    def __init__(self, X: Any, *, parent: Operand | None = None, index: Any = None):
+    def __init__(
+        self,
+        X: Any,
+        *,
+        order: NDArray[np.intp] | None = None,
+        run: Run = _run_in_turn,
+        parent: Operand | None = None,
+        index: Any = None,
+    ):
+        """Wrap rows of ``X``, in another ``order`` if given.
+
+        ``run(function, items)`` applies a function to parts of the data, perhaps in
+        several threads.
+        """
         self._X = X
+        self._order = order
+        self._run = run
         self._parent = parent
         self._index = index
         self._kept: dict[Hashable, Any] = {}
@@ -62,7 +85,16 @@ class Operand:
         """The rows themselves."""
         if self._X is None:
             self._X = self._parent.X[self._index]  # type: ignore[union-attr]
+        elif self._order is not None:
+            self._X = self._X[self._order]
+            self._order = None
         return self._X
+
+    def raw_rows(self, index: NDArray) -> Any:
+        """Return some rows, without putting all of them in order."""
+        if self._order is not None:
+            return self._X[self._order[index]]
+        return self.X[index]
 
     @property
     def dtype(self) -> np.dtype:
@@ -123,19 +155,64 @@ class Operand:
         return frame
 
     def _own_frame(self, dtype: np.dtype) -> Frame:
-        return self.keep(("frame", dtype), lambda own: _make_frame(own.X, dtype))
+        def make(own: Operand) -> Frame:
+            return _make_frame(own._X if own._X is not None else own.X, dtype, own._run)
+
+        return self.keep(("frame", dtype), make)
 
     def framed(self, frame: Frame) -> Framed:
         """Return the rows in a frame."""
-        return self.keep(("framed", frame), lambda own: _framed(own.X, frame))
+
+        def make(own: Operand) -> Framed:
+            if own._order is None:
+                return _framed(own.X, None, frame, own._run)
+            return _framed(own._X, own._order, frame, own._run)
+
+        return self.keep(("framed", frame), make)
+
+
+class Scratch:
+    """Arrays of one thread, used again tile after tile.
+
+    Fresh memory for each tile would cost as much as filling it: the system clears pages
+    on first use.
+    """
+
+    def __init__(self) -> None:
+        self._buffers: list[NDArray[np.uint8]] = []
+        self._n_used = 0
+
+    def reset(self) -> Scratch:
+        """Take all arrays back."""
+        self._n_used = 0
+        return self
+
+    def empty(self, shape: tuple[int, int], dtype: Any) -> NDArray:
+        """Hand out an array, not yet filled."""
+        n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
+        if self._n_used == len(self._buffers):
+            self._buffers.append(np.empty(n_bytes, dtype=np.uint8))
+        elif len(self._buffers[self._n_used]) < n_bytes:
+            self._buffers[self._n_used] = np.empty(n_bytes, dtype=np.uint8)
+        buffer = self._buffers[self._n_used]
+        self._n_used += 1
+        return buffer[:n_bytes].view(dtype).reshape(shape)
 
 
 class Pair:
     """Two operands and the intermediate results of their block."""
 
-    def __init__(self, left: Operand, right: Operand, *, shared: bool = True):
+    def __init__(
+        self,
+        left: Operand,
+        right: Operand,
+        *,
+        shared: bool = True,
+        scratch: Scratch | None = None,
+    ):
         self.left = left
         self.right = right
+        self.scratch = Scratch() if scratch is None else scratch
         #: Whether several kernels may ask for the same thing.  If not, the one that
         #: asks may change what it gets, and the pair serves one evaluation.
         self.shared = shared
@@ -160,18 +237,36 @@ class Pair:
                 self.left.columns(columns),
                 self.right.columns(columns),
                 shared=self.shared,
+                scratch=self.scratch,
             ),
         )
 
-    def spare(self, values: NDArray) -> NDArray | None:
-        """Return where to write what is computed from ``values``: None is anew."""
-        return None if self.shared else values
+    def empty(self, dtype: np.dtype | None = None) -> NDArray:
+        """Return an array for a block, not yet filled."""
+        shape = (len(self.left), len(self.right))
+        return self.scratch.empty(shape, self.dtype if dtype is None else dtype)
+
+    def spare(self, values: NDArray) -> NDArray:
+        """Return where to write what comes of ``values``: over them, or anew."""
+        return self.empty(values.dtype) if self.shared else values
+
+    def own(self, values: NDArray) -> NDArray:
+        """Return ``values`` for the caller to change: themselves, or a copy."""
+        if not self.shared:
+            return values
+        copy = self.empty(values.dtype)
+        np.copyto(copy, values)
+        return copy
 
     def dots(self) -> NDArray:
         """Inner products, shape (m, n): not to be changed if shared."""
-        return self.once(
-            "dots", lambda: _product(self.left.X, self.right.X, self.dtype)
-        )
+        return self.once("dots", lambda: self._product(self.left.X, self.right.X))
+
+    def _product(self, X: Any, Z: Any) -> NDArray:
+        dtype = np.result_type(X.dtype, Z.dtype)
+        if sparse.issparse(X) or sparse.issparse(Z):
+            return dot_rows(X, Z, dtype)
+        return np.matmul(X, Z.T, out=self.empty(dtype))
 
     def framed_dots(self, gamma: float) -> tuple[NDArray, NDArray, NDArray]:
         """Products and squared norms in the frame that ``gamma`` asks for.
@@ -180,12 +275,11 @@ class Pair:
         """
         frame = self.right.frame(gamma, self.dtype)
         x, z = self.left.framed(frame), self.right.framed(frame)
-        dtype = np.result_type(x.matrix.dtype, z.matrix.dtype)
-        dots = _product(x.matrix, z.matrix, dtype)
+        dots = self._product(x.matrix, z.matrix)
         return (
             dots,
-            x.norms.astype(dtype, copy=False),
-            z.norms.astype(dtype, copy=False),
+            x.norms.astype(dots.dtype, copy=False),
+            z.norms.astype(dots.dtype, copy=False),
         )
 
     def squared_distances(self, gamma: float) -> NDArray:
@@ -228,37 +322,39 @@ def _contiguous(X: Any) -> Any:
     return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-def _product(X: Any, Z: Any, dtype: np.dtype) -> NDArray:
-    if sparse.issparse(X) or sparse.issparse(Z):
-        return dot_rows(X, Z, dtype)
-    return np.matmul(X, Z.T, dtype=dtype)
-
-
-def _make_frame(X: Any, dtype: np.dtype) -> Frame:
+def _make_frame(X: Any, dtype: np.dtype, run: Run) -> Frame:
     if sparse.issparse(X) or not len(X):
         return Frame(None, None, dtype)
-    low, high = X.min(axis=0), X.max(axis=0)
-    center = X.mean(axis=0, dtype=np.float64)
+    parts = run(lambda part: column_range_and_sum(X[part]), _parts(len(X)))
+    lows, highs, totals = zip(*parts, strict=True)
+    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    center = np.sum(totals, axis=0) / len(X)
     varies = low != high
     # Exactly the constant, so that the column is exactly 0 in the frame.
     center[~varies] = low[~varies]
-    active = None if varies.all() else np.flatnonzero(varies)
-    return Frame(center.astype(dtype), active, dtype)
+    return Frame(center.astype(dtype), np.flatnonzero(varies), dtype)
 
 
-def _framed(X: Any, frame: Frame) -> Framed:
+def _framed(X: Any, order: NDArray | None, frame: Frame, run: Run) -> Framed:
     dtype = np.result_type(X.dtype, frame.dtype)
-    if frame.center is None:
-        matrix = X.astype(dtype, copy=False)
+    center, active = frame.center, frame.active
+    if center is None or active is None:
+        matrix = (X if order is None else X[order]).astype(dtype, copy=False)
         return Framed(matrix, squared_norms(matrix).astype(dtype))
-    width = X.shape[1] if frame.active is None else len(frame.active)
-    matrix = np.empty((X.shape[0], width), dtype=dtype)
-    norms = np.empty(X.shape[0], dtype=np.float64)
-    # By blocks of rows: no second copy of a large matrix, sums in double precision.
-    for first in range(0, X.shape[0], 4096):
-        part = slice(first, first + 4096)
-        rows = X[part].toarray() if sparse.issparse(X) else X[part]
-        centred = rows - frame.center
-        norms[part] = squared_norms(centred)
-        matrix[part] = centred if frame.active is None else centred[:, frame.active]
+    n = X.shape[0]
+    rows = np.arange(n) if order is None else order
+    matrix = np.empty((n, len(active)), dtype=dtype)
+    norms = np.empty(n)
+
+    def fill(part: slice) -> None:
+        source, at = X, rows[part]
+        if sparse.issparse(X):
+            source, at = X[at].toarray(), np.arange(len(at))
+        centre_rows(source, at, center, active, matrix[part], norms[part])
+
+    run(fill, _parts(n))
     return Framed(matrix, norms.astype(dtype))
+
+
+def _parts(n: int) -> list[slice]:
+    return [slice(first, min(first + 2048, n)) for first in range(0, n, 2048)]

@@ -23,7 +23,7 @@ class RBF(Kernel):
     """
 
     def __init__(self, gamma: float | str | None = None, sigma: float | None = None):
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number once bound
         self.sigma = sigma
 
     def bind(self, X: Any) -> Kernel:
@@ -42,7 +42,7 @@ class RBF(Kernel):
     def evaluate(self, pair: Pair) -> NDArray:
         if pair.shared:
             distances = pair.squared_distances(self.gamma)
-            values = exponential(distances.copy(), self.gamma)
+            values = exponential(pair.own(distances), self.gamma)
         else:
             values = gaussian(*pair.framed_dots(self.gamma), self.gamma)
         return values.astype(pair.dtype, copy=False)
@@ -55,15 +55,14 @@ class Laplacian(Kernel):
     r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
 
     def __init__(self, gamma: float | str = "scale"):
-        self.gamma = gamma
+        self.gamma: Any = gamma  # a number once bound
 
     def bind(self, X: Any) -> Kernel:
         return Laplacian(resolve_gamma(self.gamma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
         distances = pair.once("manhattan", lambda: dense_block(manhattan, pair))
-        own = distances.copy() if pair.shared else distances
-        return exponential(own, self.gamma)
+        return exponential(pair.own(distances), self.gamma)
 
     def diagonal(self, operand: Operand) -> NDArray:
         return np.ones(len(operand))

@@ -1,0 +1,1 @@
+"""Mercer beside its peers: speed, memory, and how exact the answers are."""

@@ -1,0 +1,162 @@
+"""What is measured: data, settings and who takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["CASES", "PEERS", "Case", "Setting", "find", "select"]
+
+SVMS = ("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm")
+PEERS = (*SVMS, "numpy")
+# For growth with n: those that reach the large n in minutes.
+FAST_PEERS = ("mercer", "scikit-learn-intelex")
+
+# The KKT gap of large problems is computed for an easy and two hard pairs of digits.
+SOME_PAIRS = ((0, 1), (3, 5), (4, 9))
+ALL_PAIRS_UP_TO = 5000
+
+
+class Setting(NamedTuple):
+    """The problem to solve; the names are those of scikit-learn."""
+
+    C: float
+    kernel: str = "rbf"
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __str__(self) -> str:
+        text = {
+            "linear": "linear",
+            "poly": f"poly degree={self.degree} gamma={self.gamma:g} "
+            f"coef0={self.coef0:g}",
+            "rbf": f"rbf gamma={self.gamma:g}",
+        }[self.kernel]
+        return f"{text} C={self.C:g}"
+
+
+class Case(NamedTuple):
+    """One thing to measure."""
+
+    name: str
+    group: str
+    kind: str  #: "fit", "gram" or "cold"
+    data: str
+    n: int
+    n_test: int = 0
+    setting: Setting | None = None
+    peers: tuple[str, ...] = SVMS
+    cache_mb: float | None = None  #: None: Mercer's default, and as much for the others
+    is_certified: bool = True
+    seed: int = 0  #: of random data
+
+    @property
+    def gap_pairs(self) -> tuple[tuple[int, int], ...] | None:
+        """The pairs of classes whose KKT gap is computed; None for all."""
+        is_large = self.data == "mnist" and self.n > ALL_PAIRS_UP_TO
+        return SOME_PAIRS if is_large else None
+
+    @property
+    def about(self) -> str:
+        """What the case is, in a few words."""
+        if self.kind == "cold":
+            return "import and first fit, with empty and with filled Numba cache"
+        if self.kind == "gram":
+            return f"{self.data} Gram matrix of {self.n} random histograms"
+        cache = f", cache {self.cache_mb:g} MB" if self.cache_mb else ""
+        return f"{self.data} n={self.n}, {self.setting}{cache}"
+
+
+RBF = Setting(C=10.0, gamma=0.02)
+LINEAR = Setting(C=0.1, kernel="linear")
+POLY = Setting(C=10.0, kernel="poly", gamma=0.02, degree=3, coef0=1.0)
+
+
+def _mnist(name: str, n: int, setting: Setting = RBF) -> Case:
+    return Case(name, "mnist", "fit", "mnist", n, 10_000, setting)
+
+
+def _growth(n: int) -> Case:
+    return Case(
+        f"growth-{n}", "growth", "fit", "mnist", n, 1000, RBF, FAST_PEERS,
+        is_certified=False,
+    )  # fmt: skip
+
+
+CASES = (
+    _mnist("mnist-5000", 5000),
+    _mnist("mnist-20000", 20_000),
+    _mnist("mnist-60000", 60_000),
+    _mnist("mnist-5000-linear", 5000, LINEAR),
+    _mnist("mnist-5000-poly", 5000, POLY),
+    Case("a9a", "binary", "fit", "a9a", 32_561, 16_281, Setting(C=1.0, gamma=0.05)),
+    Case(
+        "ijcnn1", "binary", "fit", "ijcnn1", 49_990, 91_701, Setting(C=10.0, gamma=1.0)
+    ),
+    *(_growth(n) for n in (1000, 2000, 5000, 10_000, 20_000)),
+    Case(
+        "memory", "memory", "fit", "mnist", 60_000, 10_000, RBF, cache_mb=1000,
+        is_certified=False,
+    ),
+    Case("cold-start", "cold-start", "cold", "none", 60,
+         peers=("mercer", "scikit-learn")),
+    Case("gram-chi2", "kernels", "gram", "chi2", 5000,
+         peers=("mercer", "scikit-learn")),
+    Case("gram-intersection", "kernels", "gram", "intersection", 5000,
+         peers=("mercer", "numpy")),
+)  # fmt: skip
+
+# The sizes of a smoke run; a case that is not here would only repeat the code of
+# another.
+FAST_SIZES = {
+    "mnist-5000": 300,
+    "mnist-5000-linear": 300,
+    "mnist-5000-poly": 300,
+    "a9a": 300,
+    "growth-1000": 100,
+    "growth-2000": 200,
+    "memory": 400,
+    "cold-start": 60,
+    "gram-chi2": 100,
+    "gram-intersection": 100,
+}
+FAST_DATA = {"mnist": "digits", "a9a": "blobs", "ijcnn1": "blobs"}
+FAST_TEST_SIZE = 200
+
+
+def _fast(case: Case) -> Case:
+    return case._replace(
+        n=FAST_SIZES[case.name],
+        data=FAST_DATA.get(case.data, case.data),
+        n_test=min(case.n_test, FAST_TEST_SIZE),
+    )
+
+
+def _all(is_fast: bool) -> list[Case]:
+    if is_fast:
+        return [_fast(case) for case in CASES if case.name in FAST_SIZES]
+    return list(CASES)
+
+
+def find(name: str, is_fast: bool) -> Case:
+    """Return the case of that name."""
+    return next(case for case in _all(is_fast) if case.name == name)
+
+
+def select(names: Sequence[str], peers: Sequence[str], is_fast: bool) -> list[Case]:
+    """Return the cases named, by case or group (none: all), with these peers only."""
+    cases = _all(is_fast)
+    known = sorted({case.name for case in cases} | {case.group for case in cases})
+    for name in names:
+        if name not in known:
+            raise ValueError(f"Unknown case {name!r}. Known: {', '.join(known)}.")
+    for peer in peers:
+        if peer not in PEERS:
+            raise ValueError(f"Unknown peer {peer!r}. Known: {', '.join(PEERS)}.")
+    chosen = [c for c in cases if not names or c.name in names or c.group in names]
+    return [
+        case._replace(peers=tuple(p for p in case.peers if p in peers))
+        for case in chosen
+        if set(case.peers) & set(peers)
+    ]

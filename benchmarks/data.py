@@ -1,0 +1,105 @@
+"""The data: real sets from the folder MERCER_DATA, small ones for smoke runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.cases import Case
+
+__all__ = ["Data", "histograms", "load", "missing_data", "tiny_part"]
+
+FILES = ("mnist", "a9a", "ijcnn1")
+HISTOGRAM_BINS = 500
+TINY_PER_CLASS = 20
+
+
+class Data(NamedTuple):
+    """Training and test samples, single precision; classes are 0, 1, ..."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int64]
+    X_test: NDArray[np.float32]
+    y_test: NDArray[np.int64]
+
+
+def missing_data(cases: Iterable[Case]) -> str | None:
+    """Return what keeps the cases from being loaded, or None."""
+    needed = sorted({case.data for case in cases} & set(FILES))
+    if not needed:
+        return None
+    remedy = "or use --fast, which needs no data files."
+    files = ", ".join(f"{name}.npz" for name in needed)
+    folder = os.environ.get("MERCER_DATA")
+    if not folder:
+        return (
+            f"MERCER_DATA is not set. Set it to the folder that holds {files}, {remedy}"
+        )
+    absent = [name for name in needed if not Path(folder, f"{name}.npz").is_file()]
+    if absent:
+        return (
+            f"MERCER_DATA={folder} lacks {', '.join(f'{a}.npz' for a in absent)}. "
+            f"Set it to the folder that holds {files}, {remedy}"
+        )
+    return None
+
+
+def load(case: Case) -> Data:
+    """Return the data of a case: the first ``n`` and the first ``n_test`` samples."""
+    if case.data == "digits":
+        return _digits(case)
+    if case.data == "blobs":
+        return _blobs(case)
+    with np.load(Path(os.environ["MERCER_DATA"], f"{case.data}.npz")) as file:
+        scale = 255 if case.data == "mnist" else 1
+        X = _samples(file["x_train"], case.n, scale)
+        X_test = _samples(file["x_test"], case.n_test, scale)
+        classes, y = np.unique(file["y_train"], return_inverse=True)
+        y_test = np.searchsorted(classes, file["y_test"])
+    return Data(X, y[: case.n], X_test, y_test[: case.n_test])
+
+
+def _samples(raw: NDArray, n: int, scale: float) -> NDArray[np.float32]:
+    # In place: a temporary copy would show in the peak of memory.
+    X = raw[:n].reshape(min(n, len(raw)), -1).astype(np.float32)
+    X /= scale
+    return X
+
+
+def _digits(case: Case) -> Data:
+    from sklearn.datasets import load_digits
+
+    images, y = load_digits(return_X_y=True)
+    X = (images / 16).astype(np.float32)
+    stop = case.n + case.n_test
+    return Data(X[: case.n], y[: case.n], X[case.n : stop], y[case.n : stop])
+
+
+def _blobs(case: Case) -> Data:
+    """Two overlapping clouds of points in 20 dimensions."""
+    rng = np.random.default_rng(case.seed)
+    y = rng.integers(2, size=case.n + case.n_test)
+    X = rng.standard_normal((len(y), 20), dtype=np.float32)
+    X += 0.6 * y[:, None].astype(np.float32)
+    return Data(X[: case.n], y[: case.n], X[case.n :], y[case.n :])
+
+
+def histograms(case: Case) -> NDArray[np.float32]:
+    """Return random rows that sum to 1, most of the mass in few bins."""
+    rng = np.random.default_rng(case.seed)
+    X = rng.random((case.n, HISTOGRAM_BINS), dtype=np.float32) ** 4
+    return X / X.sum(axis=1, keepdims=True)
+
+
+def tiny_part(data: Data) -> tuple[NDArray, NDArray]:
+    """Return a few samples of every class."""
+    rows = np.concatenate(
+        [np.flatnonzero(data.y == c)[:TINY_PER_CLASS] for c in np.unique(data.y)]
+    )
+    rows.sort()
+    return data.X[rows], data.y[rows]

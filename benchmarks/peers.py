@@ -1,0 +1,125 @@
+"""The libraries under test, each behind the same few methods.
+
+``prepare`` brings the data into the form that ``fit`` takes, ``duals`` brings the
+solution into the common layout; neither is timed as part of ``fit``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.cases import Setting
+from benchmarks.objective import Duals, by_pair
+
+__all__ = ["PEERS"]
+
+
+class ScikitLearn:
+    """scikit-learn's SVC, and whatever looks like it."""
+
+    module = "sklearn.svm"
+
+    def __init__(self, setting: Setting, cache_mb: float | None):
+        self.setting = setting
+        self.cache_mb = cache_mb
+        self.SVC = import_module(self.module).SVC
+
+    def model_with(self, **options: Any) -> Any:
+        return self.SVC(**self.setting._asdict(), cache_size=self.cache_mb, **options)
+
+    def warm_up(self, X: NDArray, y: NDArray) -> None:
+        self.model_with().fit(X, y).predict(X)
+
+    def prepare(self, X: NDArray, y: NDArray) -> Any:
+        return X, y
+
+    def fit(self, problem: Any) -> None:
+        self.model = self.model_with().fit(*problem)
+
+    def predict(self, X: NDArray) -> NDArray:
+        return self.model.predict(X)
+
+    def duals(self, y: NDArray) -> Duals:
+        support = np.asarray(self.model.support_, dtype=np.int64)
+        n_classes = len(self.model.classes_)
+        # Two classes are the exception: the second is the positive one.
+        order = (1, 0) if n_classes == 2 else tuple(range(n_classes))
+        return Duals(support, by_pair(self.model.dual_coef_, y[support], order))
+
+
+class Intelex(ScikitLearn):
+    """scikit-learn-intelex, on oneDAL."""
+
+    module = "sklearnex.svm"
+
+    def fit(self, problem: Any) -> None:
+        super().fit(problem)
+        if not hasattr(self.model, "_onedal_estimator"):
+            raise RuntimeError("scikit-learn-intelex fell back to scikit-learn")
+
+
+class Mercer(ScikitLearn):
+    """Mercer; ``cache_mb=None`` is its own default."""
+
+    module = "mercer"
+
+    def __init__(self, setting: Setting, cache_mb: float | None):
+        super().__init__(setting, "auto" if cache_mb is None else cache_mb)
+        self.Gram = import_module("mercer.gram").WholeGram
+
+    def warm_up(self, X: NDArray, y: NDArray) -> None:
+        # Large problems take the other solver, and hard ones double precision.
+        for solver in ("auto", "decompose"):
+            for dtype in (X.dtype, np.float64):
+                model = self.model_with(solver=solver)
+                model.fit(X.astype(dtype), y).predict(X.astype(dtype))
+
+    def fit(self, problem: Any) -> None:
+        with patch.object(self.Gram, "compute", wraps=self.Gram.compute) as compute:
+            super().fit(problem)
+        self.is_whole = compute.called  #: whether the whole matrix was in memory
+
+
+class Libsvm:
+    """LIBSVM by its own Python interface."""
+
+    KERNELS = ("linear", "poly", "rbf")
+
+    def __init__(self, setting: Setting, cache_mb: float | None):
+        self.api = import_module("libsvm.svmutil")
+        self.options = (
+            f"-s 0 -t {self.KERNELS.index(setting.kernel)} -c {setting.C!r} "
+            f"-g {setting.gamma!r} -d {setting.degree} -r {setting.coef0!r} "
+            f"-m {cache_mb:g} -q"
+        )
+
+    def warm_up(self, X: NDArray, y: NDArray) -> None:
+        self.fit(self.prepare(X, y))
+        self.predict(X)
+
+    def prepare(self, X: NDArray, y: NDArray) -> Any:
+        return self.api.svm_problem(y, X)
+
+    def fit(self, problem: Any) -> None:
+        self.model = self.api.svm_train(problem, self.options)
+
+    def predict(self, X: NDArray) -> NDArray:
+        return np.array(self.api.svm_predict([], X, self.model, "-q")[0], dtype=int)
+
+    def duals(self, y: NDArray) -> Duals:
+        support = np.array(self.model.get_sv_indices(), dtype=np.int64) - 1
+        rows = np.array(self.model.get_sv_coef()).T
+        return Duals(support, by_pair(rows, y[support], self.model.get_labels()))
+
+
+PEERS = {
+    "mercer": Mercer,
+    "scikit-learn": ScikitLearn,
+    "scikit-learn-intelex": Intelex,
+    "libsvm": Libsvm,
+}

@@ -1,0 +1,220 @@
+"""Tables for the terminal and, in Markdown, for the README; both from JSON objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["markdown", "show"]
+
+Facts = dict[str, Any]
+
+TITLES = {
+    "mnist": "MNIST, ten classes",
+    "binary": "Two classes",
+    "growth": "Fit seconds by number of samples (MNIST, RBF)",
+    "memory": "Memory (MNIST, 60000 samples)",
+    "cold-start": "First fit in a fresh process",
+    "kernels": "Gram matrices of histogram kernels",
+}
+# Constraints broken by more than this many C are worth a remark.
+BROKEN = 1e-4
+LONGEST_REMARK = 160
+# Other processes that keep this many cores busy spoil a time.
+BUSY = 0.1
+
+
+class Column(NamedTuple):
+    """A heading, and what stands under it; ``base`` is Mercer's row of the case."""
+
+    heading: str
+    cell: Callable[[Facts, Facts], str]
+
+
+def _number(name: str, form: str) -> Callable[[Facts, Facts], str]:
+    def cell(facts: Facts, base: Facts) -> str:
+        value = facts.get(name)
+        return "" if value is None else form.format(value)
+
+    return cell
+
+
+def _seconds(name: str) -> Callable[[Facts, Facts], str]:
+    def cell(facts: Facts, base: Facts) -> str:
+        if name in facts:
+            return f"{facts[name]:.3g}" if facts[name] < 100 else f"{facts[name]:.0f}"
+        return "" if facts["status"] == "ok" else facts["status"]
+
+    return cell
+
+
+def _ratio(name: str) -> Callable[[Facts, Facts], str]:
+    def cell(facts: Facts, base: Facts) -> str:
+        if name not in facts or name not in base:
+            return ""
+        return f"{facts[name] / base[name]:.3g}×"
+
+    return cell
+
+
+def _runs(facts: Facts, base: Facts) -> str:
+    mark = "*" if 0 < facts["repeats"] < facts["repeats_wanted"] else ""
+    return f"{facts['repeats']}{mark}"
+
+
+def _gap(facts: Facts, base: Facts) -> str:
+    if "kkt_gap" not in facts:
+        return ""
+    n_classes = facts["n_classes"]
+    is_part = facts["n_gap_pairs"] < n_classes * (n_classes - 1) // 2
+    return f"{facts['kkt_gap']:.1e}" + ("†" if is_part else "")
+
+
+CASE = Column("case", _number("case", "{}"))
+PEER = Column("peer", _number("peer", "{}"))
+FIT = Column("fit s", _seconds("fit_seconds"))
+RUNS = Column("runs", _runs)
+SOLVER_COLUMNS = (
+    CASE,
+    PEER,
+    FIT,
+    Column("fit ratio", _ratio("fit_seconds")),
+    Column("predict s", _seconds("predict_seconds")),
+    Column("predict ratio", _ratio("predict_seconds")),
+    Column("accuracy", _number("accuracy", "{:.4f}")),
+    Column("SVs", _number("n_support", "{}")),
+    Column("dual objective", _number("objective", "{:.8g}")),
+    Column("KKT gap", _gap),
+    Column("fit / floor", _number("fit_over_floor", "{:.2f}")),
+    RUNS,
+)
+COLUMNS = {
+    "mnist": SOLVER_COLUMNS,
+    "binary": SOLVER_COLUMNS,
+    "memory": (
+        PEER,
+        Column("peak MB", _number("peak_mb", "{:.0f}")),
+        Column("peak ratio", _ratio("peak_mb")),
+        Column("before fit MB", _number("resident_mb", "{:.0f}")),
+        FIT,
+        Column("fit ratio", _ratio("fit_seconds")),
+        RUNS,
+    ),
+    "cold-start": (
+        PEER,
+        Column("import s", _seconds("import_seconds")),
+        FIT,
+        Column("predict s", _seconds("predict_seconds")),
+        Column("whole process s", _seconds("process_seconds")),
+        RUNS,
+    ),
+    "kernels": (
+        CASE,
+        PEER,
+        Column("seconds", _seconds("gram_seconds")),
+        Column("ratio", _ratio("gram_seconds")),
+        Column("largest error", _number("error", "{:.1e}")),
+        RUNS,
+    ),
+}
+
+
+def _lines(group: str, facts: Sequence[Facts]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows of a group's table."""
+    if group == "growth":
+        return _growth(facts)
+    mine = [f for f in facts if f["group"] == group]
+    base = {f["case"]: f for f in mine if f["peer"] == "mercer"}
+    columns = COLUMNS[group]
+    rows = [[c.cell(f, base.get(f["case"], {})) for c in columns] for f in mine]
+    return [c.heading for c in columns], rows
+
+
+def _growth(facts: Sequence[Facts]) -> tuple[list[str], list[list[str]]]:
+    mine = [f for f in facts if f["group"] == "growth"]
+    slope = {f["peer"]: f"{f['slope']:.2f}" for f in facts if f["group"] == "slope"}
+    sizes = sorted({f["n"] for f in mine})
+    rows = []
+    for peer in dict.fromkeys(f["peer"] for f in mine):
+        by_n = {f["n"]: FIT.cell(f, {}) for f in mine if f["peer"] == peer}
+        times = [by_n.get(n, "") for n in sizes]
+        rows.append([peer, *times, slope.get(peer, "")])
+    return ["peer", *(f"n = {n}" for n in sizes), "exponent"], rows
+
+
+def _remarks(group: str, facts: Sequence[Facts]) -> list[str]:
+    """Say what the reader of the table must know."""
+    mine = [f for f in facts if f["group"] == group]
+    found = []
+    if any("*" in _runs(f, {}) for f in mine):
+        found.append("* Fewer runs than asked for: slow, failed or interrupted.")
+    if any("†" in _gap(f, {}) for f in mine):
+        found.append("† On three pairs of classes only.")
+    if any(f["peer"] == "libsvm" and f["repeats"] for f in mine):
+        found.append(
+            "LIBSVM: the conversion of the training data is not in fit; that of the "
+            "test data is in predict. Its OpenMP threads suffer most from other load."
+        )
+    for f in mine:
+        where = f"{f['case']}, {f['peer']}"
+        if f["status"] != "ok":
+            found.append(f"{where}: {f['status']}: {f['message'] or 'interrupted'}")
+        if f.get("infeasibility", 0.0) > BROKEN:
+            found.append(f"{where}: constraints broken by {f['infeasibility']:.1e} C.")
+        busiest = max((v or 0.0 for v in f["runs"].get("others_cores", ())), default=0)
+        if busiest > BUSY:
+            found.append(f"{where}: SPOILT? Others kept {busiest:.2f} cores busy.")
+        found += [f"{where} warns: {w}" for w in f.get("warnings", ())]
+    return [r if len(r) <= LONGEST_REMARK else f"{r[:LONGEST_REMARK]}…" for r in found]
+
+
+def _groups(facts: Sequence[Facts]) -> list[str]:
+    present = {f["group"] for f in facts}
+    return [group for group in TITLES if group in present]
+
+
+def show(console: Console, facts: Sequence[Facts]) -> None:
+    """Print a table for each group."""
+    for group in _groups(facts):
+        headings, rows = _lines(group, facts)
+        table = Table(title=TITLES[group], title_justify="left")
+        for heading in headings:
+            is_text = heading in ("case", "peer")
+            table.add_column(
+                heading, justify="left" if is_text else "right", no_wrap=True
+            )
+        for row, following in zip(rows, [*rows[1:], None], strict=True):
+            ends = headings[0] == "case" and following and following[0] != row[0]
+            table.add_row(*row, end_section=bool(ends))
+        console.print(table)
+        for remark in _remarks(group, facts):
+            console.print(remark, style="dim", markup=False, highlight=False)
+
+
+def markdown(facts: Sequence[Facts]) -> str:
+    """Return the same tables in Markdown."""
+    parts = []
+    for group in _groups(facts):
+        headings, rows = _lines(group, facts)
+        rule = ["---" if h in ("case", "peer") else "---:" for h in headings]
+        lines = [f"### {TITLES[group]}", ""]
+        lines += [f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows)]
+        remarks = [r.replace("*", "\\*").replace("|", "\\|")
+                   for r in _remarks(group, facts)]  # fmt: skip
+        if remarks:
+            lines += ["", *(f"- {remark}" for remark in remarks)]
+        parts.append("\n".join(lines))
+    return "\n\n".join([*parts, _where(facts)]) + "\n"
+
+
+def _where(facts: Sequence[Facts]) -> str:
+    place = next(f["environment"] for f in facts if "environment" in f)
+    versions = ", ".join(f"{k} {v}" for k, v in place["versions"].items() if v)
+    return (
+        f"Medians; ratios are to Mercer. {place['cpu']}, {place['cores']} cores; "
+        f"{', '.join(place['threads']['blas'])}; {versions}; commit "
+        f"{place['commit'] or 'unknown'}; {place['date']}."
+    )

@@ -1,0 +1,52 @@
+"""Rows moved to another origin, and what that needs to know of the columns."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+
+__all__ = ["centre_rows", "column_range_and_sum"]
+
+
+@jit
+def column_range_and_sum(X: NDArray):
+    """Return least, largest and (in double precision) sum of each column."""
+    n, d = X.shape
+    low = X[0].copy()
+    high = X[0].copy()
+    total = np.zeros(d)
+    for i in range(n):
+        row = X[i]
+        for k in range(d):
+            low[k] = min(low[k], row[k])
+            high[k] = max(high[k], row[k])
+            total[k] += row[k]
+    return low, high, total
+
+
+@jit
+def centre_rows(
+    X: NDArray,
+    rows: NDArray,
+    center: NDArray,
+    active: NDArray,
+    out: NDArray,
+    norms: NDArray,
+):
+    """Fill ``out`` with ``X[rows][:, active] - center[active]``.
+
+    ``norms`` become squared distances from ``center`` over all columns.
+    """
+    d = X.shape[1]
+    shifted = np.empty(d, dtype=out.dtype)
+    for i in range(len(rows)):
+        row = X[rows[i]]
+        norm = 0.0
+        for k in range(d):
+            v = row[k] - center[k]
+            shifted[k] = v
+            norm += np.float64(v) * np.float64(v)
+        norms[i] = norm
+        target = out[i]
+        for k in range(len(active)):
+            target[k] = shifted[active[k]]

@@ -1,0 +1,181 @@
+import json
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+
+import naive
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.cases import Setting  # noqa: E402
+from benchmarks.floor import needed_values  # noqa: E402
+from benchmarks.objective import Duals, by_pair, certify  # noqa: E402
+from benchmarks.peers import ScikitLearn  # noqa: E402
+
+RBF = Setting(C=20.0, gamma=2.0)
+SETTINGS = [
+    RBF,
+    Setting(C=10.0, kernel="linear"),
+    Setting(C=1.0, kernel="poly", gamma=0.3, degree=3, coef0=1.0),
+]
+LOOPS = {
+    "rbf": (naive.rbf, ["gamma"]),
+    "linear": (naive.linear, []),
+    "poly": (naive.polynomial, ["gamma", "coef0", "degree"]),
+}
+FIELDS = {
+    "case", "group", "peer", "status", "n", "n_test", "n_features", "n_classes",
+    "dtype", "setting", "seed", "cache_mb", "repeats", "runs", "fit_seconds",
+    "predict_seconds", "accuracy", "n_support", "objective", "kkt_gap",
+    "infeasibility", "peak_mb", "environment",
+}  # fmt: skip
+PLACE = {"date", "commit", "cpu", "cores", "threads", "versions"}
+
+
+def iris(n_classes):
+    X, y = load_iris(return_X_y=True)
+    # Setosa is easy; the binary problem is the hard pair.
+    kept = y < 3 if n_classes == 3 else y > 0
+    # Below 1: LIBSVM keeps kernel values in single precision, and what it prints for
+    # a polynomial of large numbers is off by 2e-5.
+    return (X[kept] / 8).astype(np.float32), y[kept] - y[kept].min()
+
+
+def fitted(setting, n_classes):
+    X, y = iris(n_classes)
+    peer = ScikitLearn(setting, 100)
+    peer.fit(peer.prepare(X, y))
+    return X, y, peer.duals(y)
+
+
+def run(*arguments, **variables):
+    environment = {k: v for k, v in os.environ.items() if k != "MERCER_DATA"}
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=ROOT, env=environment | variables, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_objective_is_what_libsvm_prints_inside_sklearn(setting, n_classes, capfd):
+    X, y, duals = fitted(setting, n_classes)
+    capfd.readouterr()
+    SVC(**setting._asdict(), verbose=True).fit(X, y)
+    printed = capfd.readouterr().out
+    own = sum(float(part.split(",")[0]) for part in printed.split("obj = ")[1:])
+    found = certify(X, y, duals, setting)
+    assert found.objective == pytest.approx(own, rel=1e-6)
+    assert 0.0 < found.kkt_gap <= 1.01e-3
+    assert found.infeasibility < 1e-9
+    assert found.n_gap_pairs == len(list(combinations(range(n_classes), 2)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_gap_and_objective_equal_loops(setting, n_classes):
+    X, y, duals = fitted(setting, n_classes)
+    kernel, names = LOOPS[setting.kernel]
+    numbers = {name: getattr(setting, name) for name in names}
+    objective, gaps = 0.0, []
+    for t, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        whole = np.zeros(len(y))
+        whole[duals.support] = duals.coef[:, t]
+        rows = np.flatnonzero((y == a) | (y == b))
+        K = naive.block(kernel, X[rows], X[rows], **numbers)
+        bound = np.full(len(rows), setting.C)
+        problem = naive.c_svc(np.where(y[rows] == a, 1, -1), bound)
+        objective += naive.objective(problem, K, whole[rows])
+        gaps.append(naive.kkt_gap(problem, K, whole[rows]))
+    found = certify(X, y, duals, setting)
+    assert found.objective == pytest.approx(objective, rel=1e-10)
+    assert found.kkt_gap == pytest.approx(max(gaps), rel=1e-6)
+
+
+def test_gap_of_some_pairs_leaves_the_objective_alone():
+    X, y, duals = fitted(RBF, 3)
+    everything, part = certify(X, y, duals, RBF), certify(X, y, duals, RBF, [(0, 1)])
+    assert part.n_gap_pairs == 1
+    assert part.objective == pytest.approx(everything.objective, rel=1e-12)
+    assert part.kkt_gap <= everything.kkt_gap
+
+
+def test_a_wrong_solution_is_found_out():
+    X, y, duals = fitted(RBF, 3)
+    flipped = Duals(duals.support, -duals.coef)
+    assert certify(X, y, flipped, RBF).infeasibility > 0.5
+    smaller = certify(X, y, Duals(duals.support, 0.5 * duals.coef), RBF)
+    assert smaller.kkt_gap > 0.1
+    assert smaller.objective > certify(X, y, duals, RBF).objective
+
+
+def test_order_of_classes_does_not_matter():
+    # As LIBSVM has it, where classes come in the order of their first samples.
+    X, y, duals = fitted(RBF, 3)
+    order = [2, 0, 1]
+    place = np.array([order.index(c) for c in range(3)])
+    model = SVC(**RBF._asdict()).fit(X, place[y])
+    coef = by_pair(model.dual_coef_, y[model.support_], order)
+    other = certify(X, y, Duals(model.support_.astype(np.int64), coef), RBF)
+    assert other.infeasibility < 1e-9
+    assert other.kkt_gap <= 1.01e-3
+    assert other.objective == pytest.approx(
+        certify(X, y, duals, RBF).objective, rel=1e-5
+    )
+
+
+def test_values_that_a_fit_needs():
+    y = np.array([0, 0, 1, 1, 1, 2])
+    duals = Duals(np.array([0, 2]), np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.5]]))
+    # Sample 0: its own 2 and the 3 of class 1; sample 2: 3, then 2 and 1.
+    assert needed_values(duals, y, is_whole=False) == 5 + 6
+    assert needed_values(duals, y, is_whole=True) == 21
+
+
+def test_smoke_run(tmp_path):
+    done = run(
+        "--fast", "--cases", "mnist-5000,a9a", "--peers", "mercer,scikit-learn",
+        "--output", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*.jsonl")
+    facts = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(f["case"], f["peer"]) for f in facts] == [
+        (case, peer)
+        for case in ("mnist-5000", "a9a")
+        for peer in ("mercer", "scikit-learn")
+    ]
+    for f in facts:
+        assert f["status"] == "ok"
+        assert set(f) >= FIELDS
+        assert set(f["environment"]) >= PLACE
+        assert len(f["runs"]["fit_seconds"]) == f["repeats"] == 1
+        assert f["kkt_gap"] <= 1.01e-3
+        assert f["infeasibility"] < 1e-6
+    for mine, other in (facts[:2], facts[2:]):
+        assert mine["fit_over_floor"] > 1.0
+        assert mine["objective"] == pytest.approx(other["objective"], rel=1e-3)
+    text = path.with_suffix(".md").read_text()
+    assert text.count("| mercer |") == 2
+    assert path.name in done.stdout.replace("\n", "")
+
+
+def test_missing_data_is_explained():
+    done = run("--cases", "a9a")
+    assert done.returncode == 2
+    assert "MERCER_DATA is not set" in done.stderr
+    assert "a9a.npz" in done.stderr
+
+
+def test_unknown_case_is_explained():
+    done = run("--fast", "--cases", "mnits")
+    assert done.returncode == 2
+    assert "Unknown case 'mnits'. Known: a9a" in done.stderr
