@@ -40,8 +40,10 @@ __all__ = [
 
 # A tile fits the second-level cache, and is large enough for the matrix product.
 TILE_ROWS = 256
-TILE_COLUMNS = 1024
+TILE_COLUMNS = 4096
 MEGABYTE = 2**20
+# Requests after which a row that was not asked for again may be overwritten.
+PATIENCE = 4
 UNKNOWN_FREE_MEMORY = 4 * 2**30
 
 
@@ -267,23 +269,30 @@ class _RowStore:
         here = slots >= 0
         self._used_at[slots[here]] = clock
         missing = rows[~here]
-        n_fresh = min(len(missing), len(self._row) - self._filled)
-        taken = np.arange(self._filled, self._filled + n_fresh)
-        self._filled += n_fresh
-        n_evict = len(missing) - n_fresh
-        if n_evict:
-            age = self._used_at.copy()
-            age[taken] = clock
-            oldest = np.argpartition(age, n_evict - 1)[:n_evict]
-            oldest.sort()
-            if age[oldest].max() >= clock:
-                raise MemoryError("More rows were asked for than the budget holds.")
-            self.slot[self._row[oldest]] = -1
-            taken = np.concatenate([taken, oldest])
+        taken = self._free_slots(len(missing), clock)
         self.slot[missing] = taken
         self._row[taken] = missing
         self._used_at[taken] = clock
         return missing, taken
+
+    def _free_slots(self, count: int, clock: int) -> NDArray:
+        """Make room: of rows long unused, else in fresh memory, else by force.
+
+        A row that has left the working sets hardly ever comes back, and to use its
+        memory again costs less than to have the system clear some more.
+        """
+        used_at = self._used_at[: self._filled]
+        stale = np.flatnonzero(used_at < clock - PATIENCE)[:count]
+        n_fresh = min(count - len(stale), len(self._row) - self._filled)
+        n_forced = count - len(stale) - n_fresh
+        if n_forced:
+            stale = np.argpartition(used_at, count - n_fresh - 1)[: count - n_fresh]
+            if used_at[stale].max() >= clock:
+                raise MemoryError("More rows were asked for than the budget holds.")
+        self.slot[self._row[stale]] = -1
+        fresh = np.arange(self._filled, self._filled + n_fresh)
+        self._filled += n_fresh
+        return np.concatenate([np.sort(stale), fresh])
 
 
 def apply(

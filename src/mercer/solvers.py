@@ -30,6 +30,8 @@ SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
 # Solvers stop at this part of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
+# Most of the tolerance that may go to rounding errors in single precision.
+MOST_FOR_ROUNDING = 0.6
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
 # Rows on which rounding errors are measured.
@@ -74,17 +76,20 @@ def solve_many(
     ``starts`` is where the blocks begin, then the end.
     """
     tasks = [Task(spec.problem, spec.blocks, list(starts)) for spec in specs]
-    _solve(kernel, data, starts, tasks, settings, threads, progress)
-    if isinstance(data, WholeGram):
-        errors = np.zeros(len(tasks))
-    else:
+    tol = settings.tol
+    solve = _prepare(kernel, data, starts, tasks, settings, threads, progress)
+    solve(SAFETY * tol)
+    errors = _rounding_errors(kernel, data, tasks)
+    if _spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
+        # Smaller steps left undone make up for larger errors.
+        solve(tol - 2.5 * errors.max())
         errors = _rounding_errors(kernel, data, tasks)
-    exact = [
-        t.gap + 2.0 * e <= settings.tol for t, e in zip(tasks, errors, strict=True)
-    ]
-    solved = [t.gap <= SAFETY * settings.tol for t in tasks]
-    spoilt = any(s and not e for s, e in zip(solved, exact, strict=True))
-    if spoilt and isinstance(data, Operand) and data.dtype == np.float32:
+    if (
+        _spoilt(tasks, errors, tol)
+        and isinstance(data, Operand)
+        and data.dtype == np.float32
+    ):
+        del solve
         again = [
             spec._replace(problem=spec.problem._replace(start=task.beta))
             for spec, task in zip(specs, tasks, strict=True)
@@ -97,20 +102,26 @@ def solve_many(
             s._replace(n_iter=s.n_iter + t.n_iter)
             for s, t in zip(solutions, tasks, strict=True)
         ]
-    return [
-        _solution(t, bool(e), settings.tol) for t, e in zip(tasks, exact, strict=True)
-    ]
+    return [_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
-def _solution(task: Task, exact: bool, tol: float) -> Solution:
+def _spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
+    """Tell whether rounding errors alone keep a solved task from being certified."""
+    return any(
+        task.done and task.gap + 2.0 * error > tol
+        for task, error in zip(tasks, errors, strict=True)
+    )
+
+
+def _solution(task: Task, error: float, tol: float) -> Solution:
     bias, objective, kkt_gap, dual_gap = certify(task.problem, task.beta, task.f)
-    converged = bool(exact and kkt_gap <= tol)
+    converged = kkt_gap + 2.0 * error <= tol
     return Solution(
         task.beta, task.f, bias, objective, kkt_gap, dual_gap, task.n_iter, converged
     )
 
 
-def _solve(
+def _prepare(
     kernel: Kernel,
     data: Operand | WholeGram,
     starts: Sequence[int],
@@ -118,9 +129,8 @@ def _solve(
     settings: Settings,
     threads: Threads,
     progress: Progress | None,
-) -> None:
-    """Choose the kind of Gram matrix and the solver, and run it."""
-    tol = SAFETY * settings.tol
+) -> Callable[[float], None]:
+    """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
     max_iter = np.iinfo(np.int64).max if settings.max_iter < 0 else settings.max_iter
     budget = budget_bytes(settings.cache_size)
     if isinstance(data, Operand) and _wants_whole(data, settings, budget):
@@ -128,25 +138,35 @@ def _solve(
     solver = settings.solver
     if solver == "auto":
         solver = "smo" if isinstance(data, WholeGram) else "decompose"
-    if isinstance(data, WholeGram) and solver in ("smo", *IN_MEMORY):
-        _solve_in_memory(data, tasks, solver, settings, threads, progress)
-        return
-
     n_active, size = _working_sets(len(tasks), data.dtype, budget)
     if isinstance(data, WholeGram):
         gram: WholeGram | RowGram = data
     else:
         squares = n_active * size * size * data.dtype.itemsize
         gram = RowGram(kernel, data, starts, budget - squares, threads)
-    if solver == "decompose":
-        decompose(gram, tasks, tol, max_iter, threads, size, n_active, progress)
-        return
     for task in tasks:
         refresh(gram, task, threads)
-        outcome = _by_rows(gram, task, solver, tol, max_iter, threads)
-        _note(task, outcome, tol)
-        if progress is not None:
-            progress(tasks)
+
+    def solve(tol: float) -> None:
+        if solver == "decompose":
+            decompose(gram, tasks, tol, max_iter, threads, size, n_active, progress)
+            return
+        after_each = None if progress is None else (lambda: progress(tasks))
+        if isinstance(gram, WholeGram) and solver in ("smo", *IN_MEMORY):
+            threads.map(
+                lambda task: _in_memory(
+                    gram, task, solver, tol, max_iter, settings, threads.stop
+                ),
+                tasks,
+                after_each,
+            )
+            return
+        for task in tasks:
+            _by_rows(gram, task, solver, tol, max_iter, threads.stop)
+            if after_each is not None:
+                after_each()
+
+    return solve
 
 
 def _wants_whole(data: Operand, settings: Settings, budget: int) -> bool:
@@ -174,44 +194,31 @@ def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]
     return n_active, size
 
 
-def _solve_in_memory(
+def _in_memory(
     gram: WholeGram,
-    tasks: list[Task],
+    task: Task,
     solver: str,
+    tol: float,
+    max_iter: int,
     settings: Settings,
-    threads: Threads,
-    progress: Progress | None,
+    stop: NDArray,
 ) -> None:
-    tol = SAFETY * settings.tol
-    max_iter = np.iinfo(np.int64).max if settings.max_iter < 0 else settings.max_iter
-    stop = threads.stop
-    for task in tasks:
-        refresh(gram, task, threads)
-
-    def one(task: Task) -> None:
-        problem, beta, f = task.problem, task.beta, task.f
-        outcome: tuple
-        if solver == "smo":
-            place = task.layout()
-            outcome = solve_whole(
-                gram.matrix, place, problem, beta, f, tol, max_iter, stop,
-                settings.shrinking,
-            )  # fmt: skip
-        else:
-            rows = task.gram_rows(np.arange(len(f)))
-            K = np.ascontiguousarray(gram.matrix[np.ix_(rows, rows)])
-            seed = np.array([settings.seed], dtype=np.uint64)
-            outcome = IN_MEMORY[solver](K, problem, beta, f, tol, max_iter, seed, stop)
-        _note(task, outcome, tol)
-
-    after_each = None if progress is None else (lambda: progress(tasks))
-    threads.map(one, tasks, after_each)
-
-
-def _note(task: Task, outcome: tuple, tol: float) -> None:
-    task.n_iter, _, task.stalled = outcome
-    task.gap = certify(task.problem, task.beta, task.f).kkt_gap
-    task.done = task.gap <= tol
+    """Run a solver that has all rows at hand."""
+    problem, beta, f = task.problem, task.beta, task.f
+    steps = max_iter - task.n_iter
+    outcome: tuple
+    if solver == "smo":
+        where = task.layout()
+        shrinking = settings.shrinking
+        outcome = solve_whole(
+            gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking
+        )
+    else:
+        rows = task.gram_rows(np.arange(len(f)))
+        K = np.ascontiguousarray(gram.matrix[np.ix_(rows, rows)])
+        seed = np.array([settings.seed], dtype=np.uint64)
+        outcome = IN_MEMORY[solver](K, problem, beta, f, tol, steps, seed, stop)
+    task.note(outcome, tol)
 
 
 def _by_rows(
@@ -220,8 +227,8 @@ def _by_rows(
     solver: str,
     tol: float,
     max_iter: int,
-    threads: Threads,
-) -> tuple:
+    stop: NDArray,
+) -> None:
     """Run a solver that asks for one row after the other."""
     rows = task.gram_rows(np.arange(len(task.f)))
 
@@ -235,25 +242,24 @@ def _by_rows(
             parts.append(pool[slot[wanted[0]], column : column + width])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    return BY_ROWS[solver](
-        row,
-        gram.diag[rows],
-        task.problem,
-        task.beta,
-        task.f,
-        tol,
-        max_iter,
-        threads.stop,
+    steps = max_iter - task.n_iter
+    outcome = BY_ROWS[solver](
+        row, gram.diag[rows], task.problem, task.beta, task.f, tol, steps, stop
     )
+    task.note(outcome, tol)
 
 
-def _rounding_errors(kernel: Kernel, data: Operand, tasks: list[Task]) -> NDArray:
+def _rounding_errors(
+    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task]
+) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
 
     ``f`` is computed anew on some rows, from kernel values in double precision.
     """
     errors = np.zeros(len(tasks))
-    if any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
+    if isinstance(data, WholeGram) or any(
+        isinstance(leaf, Custom) for leaf in kernel.leaves()
+    ):
         return errors
     n = len(data)
     sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))

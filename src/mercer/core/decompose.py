@@ -17,17 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.jit import jit
-from mercer.core.problem import DualProblem, Layout, layout
+from mercer.core.problem import DualProblem, Layout, certify, layout
 from mercer.core.rows import add_rows, extend_square
 from mercer.core.smo import minimise_pairs
 
 __all__ = ["Task", "decompose", "refresh"]
 
+# Violations of this part of the strongest are about as good to work on.
+ABOUT_AS_STRONG = 0.65
 # The inner problems are solved this much more tightly than the outer one is violated.
-INNER_TOLERANCE = 0.1
+INNER_TOLERANCE = 0.01
 # New variables in a working set: few at first, when nothing tells good ones from bad.
 FIRST_FRESH = 64
 MOST_FRESH = 128
+# ... but all problems together should ask for enough rows to fill a matrix product.
+ALL_FRESH = 256
 
 
 class Rows(Protocol):
@@ -99,6 +103,7 @@ class Task:
         )
         self.done = self.gap <= tol
         if self.done:
+            self.working_set = self._new = np.empty(0, dtype=np.int64)
             self._square = None
             return
         if problem.group[-1] > 0:
@@ -115,6 +120,13 @@ class Task:
         members = np.concatenate([self.working_set, np.empty(len(added), np.int64)])
         members[self._new] = coming
         self.working_set = members
+
+    def note(self, outcome: tuple[int, float, bool], tol: float) -> None:
+        """Take down how a run of another solver ended."""
+        n_iter, _, self.stalled = outcome
+        self.n_iter += n_iter
+        self.gap = certify(self.problem, self.beta, self.f).kkt_gap
+        self.done = self.gap <= tol
 
     def wanted(self) -> list[Wanted]:
         """Return the rows that the working set needs, for each block."""
@@ -194,10 +206,11 @@ def decompose(
     n_active: int,
     on_round: Callable[[Sequence[Task]], None] | None = None,
 ) -> None:
-    """Solve all tasks to ``tol``, round by round."""
+    """Solve all tasks to ``tol``, round by round, from where they stand.
+
+    At most ``n_active`` are under way at once, with working sets of ``size`` variables.
+    """
     size = max(2, min(size, gram.capacity))
-    for task in tasks:
-        refresh(gram, task, threads)
     waiting = list(tasks)
     active: list[Task] = []
     while (waiting or active) and not threads.stop[0]:
@@ -213,8 +226,9 @@ def decompose(
                 active,
             )
             _update(gram, active, threads)
+        most = min(max(MOST_FRESH, ALL_FRESH // max(len(active), 1)), max(2, size // 2))
         for task in active:
-            task.fresh = min(3 * task.fresh // 2, MOST_FRESH)
+            task.fresh = min(2 * task.fresh, most)
         if on_round is not None:
             on_round(tasks)
 
@@ -325,7 +339,7 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
                 n += 1
         take = min(n, fresh // 2 if side == 0 else fresh - n_in)
         if take > 0:
-            _mark_largest(score[:n], where, take, is_in)
+            _mark_strongest(score[:n], where, take, is_in)
             n_in += take
     for want_free in (True, False):
         for t in previous:
@@ -337,23 +351,32 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
 
 
 @jit
-def _mark_largest(score, where, count, mark):
-    """Set ``mark[where[k]]`` for the ``count`` largest scores.
+def _mark_strongest(score, where, count, mark):
+    """Set ``mark[where[k]]`` for ``count`` of the strongest violations.
 
-    Of several equal ones at the margin, some from all over are taken.
+    The very strongest are near-duplicates of each other, and most of them would be
+    satisfied once some have moved.  So only some are taken for their rank (they make
+    sure of progress), the rest from all over those that are about as strong.
     """
-    cut = _kth_largest(score.copy(), count)
-    n_equal = 0
+    cut = _kth_largest(score.copy(), max(1, count // 10))
+    low = min(cut, ABOUT_AS_STRONG * score.max())
+    n_eligible = 0
     for k in range(len(score)):
         if score[k] > cut:
             mark[where[k]] = True
             count -= 1
-        elif score[k] == cut:
-            n_equal += 1
+            score[k] = -1.0
+        elif score[k] >= low:
+            n_eligible += 1
+    if n_eligible < count:
+        low = _kth_largest(score.copy(), count)
+        n_eligible = 0
+        for k in range(len(score)):
+            n_eligible += score[k] >= low
     seen = 0
     for k in range(len(score)):
-        if score[k] == cut:
-            if (seen + 1) * count // n_equal > seen * count // n_equal:
+        if score[k] >= low:
+            if (seen + 1) * count // n_eligible > seen * count // n_eligible:
                 mark[where[k]] = True
             seen += 1
 

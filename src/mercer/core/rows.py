@@ -99,10 +99,12 @@ def extend_square(
         target = square[new[i]]
         for k in range(len(columns)):
             target[position[k]] = source[columns[k]]
-    for k in range(len(columns)):
-        target = square[position[k]]
+    for k0 in range(0, len(columns), SQUARE):
+        k1 = min(k0 + SQUARE, len(columns))
         for i in range(len(new)):
-            target[new[i]] = square[new[i], position[k]]
+            source = square[new[i]]
+            for k in range(k0, k1):
+                square[position[k], new[i]] = source[position[k]]
 
 
 @jit
