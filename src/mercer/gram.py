@@ -38,9 +38,10 @@ __all__ = [
     "gram_matrix",
 ]
 
-# A tile fits the second-level cache, and is large enough for the matrix product.
+# Large enough for the matrix product, small enough for the cache; not a power of two,
+# which would put the entries of a column in each other's way there.
 TILE_ROWS = 256
-TILE_COLUMNS = 4096
+TILE_COLUMNS = 4000
 MEGABYTE = 2**20
 # Requests after which a row that was not asked for again may be overwritten.
 PATIENCE = 4
@@ -177,7 +178,8 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     tiles = [
         (rows, left, columns)
         for rows, left in strips
-        for columns in _ranges(rows.start, n, TILE_COLUMNS)
+        # Half the width: the tile is read once more, across its rows.
+        for columns in _ranges(rows.start, n, TILE_COLUMNS // 2)
     ]
     _warm_up(kernel, operand)
     _run_tiles(kernel, threads, fill, tiles)

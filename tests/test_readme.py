@@ -1,0 +1,38 @@
+"""The code blocks of the documents run."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mercer import SVC
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def test_readme_example(capsys):
+    (example,) = blocks("README.md")
+    exec(compile(example, "README.md", "exec"), {})
+    score, converged, gap = capsys.readouterr().out.split()
+    assert float(score) > 0.97
+    assert converged == "True"
+    assert float(gap) >= 0
+
+
+def test_new_kernel_in_contributing():
+    (example,) = blocks("CONTRIBUTING.md")
+    names = {}
+    exec(compile(example, "CONTRIBUTING.md", "exec"), names)
+    kernel = names["RationalQuadratic"](0.3)
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    squared = ((X[:, None] - X[None]) ** 2).sum(-1)
+    assert kernel.block(X) == pytest.approx(1 / (1 + 0.3 * squared))
+    both = (kernel + 2.0 * kernel).block(X)
+    assert both == pytest.approx(3 / (1 + 0.3 * squared))
+    assert SVC(kernel=kernel).fit(X, X[:, 0] > 0).converged_
