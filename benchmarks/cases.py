@@ -96,7 +96,7 @@ CASES = (
     ),
     *(_growth(n) for n in (1000, 2000, 5000, 10_000, 20_000)),
     Case(
-        "memory", "memory", "fit", "mnist", 60_000, 10_000, RBF, cache_mb=1000,
+        "memory", "memory", "fit", "mnist", 60_000, 10_000, RBF, FAST_PEERS, 1000,
         is_certified=False,
     ),
     Case("cold-start", "cold-start", "cold", "none", 60,

@@ -92,7 +92,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
+        )
         tasks = self._tasks(y, weight)
         self.kernel_ = kernel.bind(X)
         settings = Settings(
@@ -116,6 +118,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 progress,
             )
             progress.finish(solutions)
+        if not all(np.isfinite([s.objective, s.kkt_gap]).all() for s in solutions):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data "
+                "may contain large values and need to be preprocessed."
+            )
         self._report(solutions)
         if not all(s.converged for s in solutions):
             self._warn(solutions, progress.stopped_early)

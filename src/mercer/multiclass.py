@@ -37,7 +37,11 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
 
 def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
     """Count the votes for each class, shape (n, n_classes); 0 is a negative vote."""
-    positive = (decisions > 0).astype(np.float64)
+    return _count(decisions > 0, code)
+
+
+def _count(is_positive: NDArray, code: NDArray) -> NDArray:
+    positive = is_positive.astype(np.float64)
     return positive @ (code.T > 0) + (1.0 - positive) @ (code.T < 0)
 
 
@@ -45,7 +49,7 @@ def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:
     """Return votes plus a share below one half for the summed margins.
 
     It orders classes by votes, and among equals by how clear the votes were, as
-    scikit-learn's one-vs-rest shaped ``decision_function``.
+    scikit-learn's one-vs-rest shaped ``decision_function``; there 0 is a positive vote.
     """
     margins = decisions @ code.T.astype(np.float64)
-    return count_votes(decisions, code) + margins / (3.0 * (np.abs(margins) + 1.0))
+    return _count(decisions >= 0, code) + margins / (3.0 * (np.abs(margins) + 1.0))

@@ -22,6 +22,9 @@ from mercer.solvers import TaskSpec
 
 __all__ = ["SVC"]
 
+# Stands for C = inf, so that arithmetic with bounds stays finite.
+UNBOUNDED = 1e200
+
 
 class SVC(ClassifierMixin, KernelMachine):
     r"""C-support vector classification.
@@ -42,7 +45,7 @@ class SVC(ClassifierMixin, KernelMachine):
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin violation.
+        Price of a margin violation; infinite for a hard margin.
     kernel : str, callable or Kernel, default="rbf"
         A kernel of :mod:`mercer.kernels`, its text form such as
         ``"rbf(gamma=0.1) + linear"``, a name ("linear", "poly", "rbf", "sigmoid",
@@ -127,7 +130,7 @@ class SVC(ClassifierMixin, KernelMachine):
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelMachine._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
@@ -210,7 +213,8 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _tasks(self, y: NDArray[np.intp], sample_weight: NDArray) -> Tasks:
         """Sort the samples by class, and build a problem for each pair of classes."""
-        bound = self.C * self.class_weight_[y] * np.maximum(sample_weight, 0.0)
+        C = min(self.C, UNBOUNDED)
+        bound = C * self.class_weight_[y] * np.maximum(sample_weight, 0.0)
         if not (bound > 0).any():
             raise ValueError(
                 "Invalid input - all samples have zero or negative weights."

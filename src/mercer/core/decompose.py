@@ -24,9 +24,9 @@ from mercer.core.smo import minimise_pairs
 __all__ = ["Task", "decompose", "refresh"]
 
 # Violations of this part of the strongest are about as good to work on.
-ABOUT_AS_STRONG = 0.65
+ABOUT_AS_STRONG = 0.8
 # The inner problems are solved this much more tightly than the outer one is violated.
-INNER_TOLERANCE = 0.01
+INNER_TOLERANCE = 0.03
 # New variables in a working set: few at first, when nothing tells good ones from bad.
 FIRST_FRESH = 64
 MOST_FRESH = 128
@@ -215,7 +215,10 @@ def decompose(
     active: list[Task] = []
     while (waiting or active) and not threads.stop[0]:
         _admit(waiting, active, gram, size, n_active)
-        threads.map(lambda task: task.choose(size, task.fresh, tol), active)
+        threads.map(
+            lambda task: task.choose(size, min(task.fresh, max(2, size // 2)), tol),
+            active,
+        )
         active = [
             t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)
         ]
@@ -296,34 +299,37 @@ def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:
 def _choose(problem, beta, f, previous, size, fresh, tol):
     """Choose the variables of the next working set; return a mask, and the gap.
 
-    At most ``fresh`` new ones: half of them may grow and have the least gradient, half
-    may shrink and have the largest.  Then old ones, free before bounded.
+    At most ``fresh`` new ones: the pair that violates most (which makes sure of
+    progress), then strong violators, half of them to grow and half to shrink.  Then old
+    ones, free before bounded.
     """
-    p, lo, hi, row, group = (
-        problem.p,
-        problem.lo,
-        problem.hi,
-        problem.row,
-        problem.group,
-    )
+    p, lo, hi = problem.p, problem.lo, problem.hi
+    row, group = problem.row, problem.group
     m = len(p)
     n_groups = group[m - 1] + 1
     least = np.full(n_groups, np.inf)
     most = np.full(n_groups, -np.inf)
+    at_least = np.zeros(n_groups, dtype=np.int64)
+    at_most = np.zeros(n_groups, dtype=np.int64)
     G = np.empty(m)
     for t in range(m):
         g = group[t]
         G[t] = f[row[t]] + p[t]
-        if beta[t] < hi[t]:
-            least[g] = min(least[g], G[t])
-        if beta[t] > lo[t]:
-            most[g] = max(most[g], G[t])
-    gap = (most - least).max()
+        if beta[t] < hi[t] and G[t] < least[g]:
+            least[g] = G[t]
+            at_least[g] = t
+        if beta[t] > lo[t] and G[t] > most[g]:
+            most[g] = G[t]
+            at_most[g] = t
+    worst = (most - least).argmax()
+    gap = most[worst] - least[worst]
     is_in = np.zeros(m, dtype=np.bool_)
     if not gap > tol:
         return is_in, max(gap, 0.0)
 
-    n_in = 0
+    is_in[at_least[worst]] = True
+    is_in[at_most[worst]] = True
+    n_in = 2
     score = np.empty(m)
     where = np.empty(m, dtype=np.int64)
     for side in range(2):
@@ -337,9 +343,9 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
                 score[n] = violation
                 where[n] = t
                 n += 1
-        take = min(n, fresh // 2 if side == 0 else fresh - n_in)
+        take = min(n, fresh // 2 - 1 if side == 0 else fresh - n_in)
         if take > 0:
-            _mark_strongest(score[:n], where, take, is_in)
+            _mark_strong(score[:n], where, take, is_in)
             n_in += take
     for want_free in (True, False):
         for t in previous:
@@ -351,23 +357,17 @@ def _choose(problem, beta, f, previous, size, fresh, tol):
 
 
 @jit
-def _mark_strongest(score, where, count, mark):
-    """Set ``mark[where[k]]`` for ``count`` of the strongest violations.
+def _mark_strong(score, where, count, mark):
+    """Set ``mark[where[k]]`` for ``count`` of the strongest scores.
 
     The very strongest are near-duplicates of each other, and most of them would be
-    satisfied once some have moved.  So only some are taken for their rank (they make
-    sure of progress), the rest from all over those that are about as strong.
+    satisfied once some have moved.  So they are taken from all over those that are
+    about as strong as the strongest, if there are enough.
     """
-    cut = _kth_largest(score.copy(), max(1, count // 10))
-    low = min(cut, ABOUT_AS_STRONG * score.max())
+    low = ABOUT_AS_STRONG * score.max()
     n_eligible = 0
     for k in range(len(score)):
-        if score[k] > cut:
-            mark[where[k]] = True
-            count -= 1
-            score[k] = -1.0
-        elif score[k] >= low:
-            n_eligible += 1
+        n_eligible += score[k] >= low
     if n_eligible < count:
         low = _kth_largest(score.copy(), count)
         n_eligible = 0

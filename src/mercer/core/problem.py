@@ -138,12 +138,12 @@ def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
         else:
             ends = [v for v in (least, most) if np.isfinite(v)]
             m = float(np.mean(ends)) if ends else 0.0
-        kkt_gap = max(kkt_gap, most - least)
+        kkt_gap = float(np.maximum(kkt_gap, most - least))  # a NaN stays one
         slack = G - m
         dual_gap += float(np.maximum(slack * (b - low), slack * (b - high)).sum())
         multipliers.append(m)
     bias = -float(np.mean(multipliers))
-    return Certificate(bias, objective, float(kkt_gap), dual_gap)
+    return Certificate(bias, objective, kkt_gap, dual_gap)
 
 
 def c_svc(y: NDArray, C: NDArray) -> DualProblem:

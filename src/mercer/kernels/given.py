@@ -62,6 +62,8 @@ class Custom(Kernel):
                 f"The kernel function returned shape {values.shape} for "
                 f"{expected[0]} x {expected[1]} rows; it must return {expected}."
             )
+        if not np.isfinite(values).all():
+            raise ValueError("The kernel function returned NaN or infinity.")
         return values
 
     def diagonal(self, operand: Operand) -> NDArray:
