@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,13 +39,12 @@ __all__ = [
     "gram_matrix",
 ]
 
-# Large enough for the matrix product, small enough for the cache; not a power of two,
-# which would put the entries of a column in each other's way there.
-TILE_ROWS = 256
-TILE_COLUMNS = 4000
+# A tile has about so many values: large enough for the matrix product, small enough for
+# the cache.  It is as high as can be, up to a limit: each tile has to bring its columns
+# into the order that the product likes, and its rows share that work.
+TILE_VALUES = 1_000_000
+TILE_ROWS = 512
 MEGABYTE = 2**20
-# Requests after which a row that was not asked for again may be overwritten.
-PATIENCE = 4
 UNKNOWN_FREE_MEMORY = 4 * 2**30
 
 
@@ -96,8 +96,18 @@ def _free_memory() -> int:
     return min(found)
 
 
-def _ranges(first: int, stop: int, step: int) -> list[slice]:
-    return [slice(a, min(a + step, stop)) for a in range(first, stop, step)]
+def _width(n_rows: int) -> int:
+    """Return how many columns a tile of so many rows should have."""
+    return max(1, TILE_VALUES // max(n_rows, 1))
+
+
+def _ranges(first: int, stop: int, most: int) -> list[slice]:
+    """Cut a range into as few parts of at most ``most`` as can be, all about equal."""
+    if stop <= first:
+        return []
+    count = -(-(stop - first) // most)
+    cuts = [first + (stop - first) * k // count for k in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(cuts)]
 
 
 _thread = threading.local()
@@ -116,6 +126,13 @@ class _Tiles:
         scratch = _thread.scratch.reset()
         pair = Pair(left, right, shared=self._shared, scratch=scratch)
         return self._kernel.evaluate(pair)
+
+    def times(self, left: Operand, right: Operand, weights: NDArray) -> NDArray:
+        """Return the product of a tile with ``weights``, in double precision."""
+        values = self(left, right)
+        double = _thread.scratch.empty(values.shape, np.float64)
+        np.copyto(double, values)
+        return double @ weights
 
 
 def _run_tiles(kernel: Kernel, threads: Threads, work: Any, tiles: Sequence) -> None:
@@ -178,8 +195,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     tiles = [
         (rows, left, columns)
         for rows, left in strips
-        # Half the width: the tile is read once more, across its rows.
-        for columns in _ranges(rows.start, n, TILE_COLUMNS // 2)
+        for columns in _ranges(rows.start, n, _width(len(left)))
     ]
     _warm_up(kernel, operand)
     _run_tiles(kernel, threads, fill, tiles)
@@ -202,7 +218,13 @@ class RowGram:
         starts: Sequence[int],
         budget: int,
         threads: Threads,
+        patience: int | None = None,
     ):
+        """Prepare for rows on demand.
+
+        A row that was not asked for in more than ``patience`` requests may be
+        overwritten even while there is room for more.
+        """
         self.kernel = kernel
         self.operand = operand
         self.starts = list(starts)
@@ -215,7 +237,7 @@ class RowGram:
         self._tile_of = _Tiles(kernel)
         self._clock = 0
         self._stores = [
-            _RowStore(n, stop - first, self.capacity, self.dtype)
+            _RowStore(n, stop - first, self.capacity, self.dtype, patience)
             for first, stop in zip(self.starts[:-1], self.starts[1:], strict=True)
         ]
         _warm_up(kernel, operand)
@@ -235,12 +257,9 @@ class RowGram:
             missing, slots = store.place(rows, self._clock)
             for part in _ranges(0, len(missing), TILE_ROWS):
                 left = self.operand.rows(missing[part])
-                for columns in _ranges(
-                    self.starts[block], self.starts[block + 1], TILE_COLUMNS
-                ):
-                    tiles.append(
-                        (store, slots[part], left, columns, self.starts[block])
-                    )
+                first, stop = self.starts[block], self.starts[block + 1]
+                for columns in _ranges(first, stop, _width(len(left))):
+                    tiles.append((store, slots[part], left, columns, first))
 
         def fill(tile: tuple) -> None:
             store, slots, left, columns, first = tile
@@ -258,7 +277,10 @@ class RowGram:
 class _RowStore:
     """Slots for rows of one block; the least recently used row gives way."""
 
-    def __init__(self, n: int, width: int, capacity: int, dtype: np.dtype):
+    def __init__(
+        self, n: int, width: int, capacity: int, dtype: np.dtype, patience: int | None
+    ):
+        self._patience = patience
         self.pool = np.empty((capacity, width), dtype=dtype)
         self.slot = np.full(n, -1, dtype=np.int64)
         self._row = np.full(capacity, -1, dtype=np.int64)
@@ -280,11 +302,13 @@ class _RowStore:
     def _free_slots(self, count: int, clock: int) -> NDArray:
         """Make room: of rows long unused, else in fresh memory, else by force.
 
-        A row that has left the working sets hardly ever comes back, and to use its
-        memory again costs less than to have the system clear some more.
+        To use memory again costs less than to have the system clear some more.
         """
         used_at = self._used_at[: self._filled]
-        stale = np.flatnonzero(used_at < clock - PATIENCE)[:count]
+        if self._patience is None:
+            stale = np.empty(0, dtype=np.int64)
+        else:
+            stale = np.flatnonzero(used_at < clock - self._patience)[:count]
         n_fresh = min(count - len(stale), len(self._row) - self._filled)
         n_forced = count - len(stale) - n_fresh
         if n_forced:
@@ -309,7 +333,7 @@ def apply(
     result = np.zeros((len(left), weights.shape[1]))
     tile_of = _Tiles(kernel)
     pieces = []
-    for columns in _ranges(0, len(right), TILE_COLUMNS):
+    for columns in _ranges(0, len(right), _width(TILE_ROWS)):
         used = np.flatnonzero(weights[columns].any(axis=0))
         if len(used):
             pieces.append((right.rows(columns), used, weights[columns][:, used]))
@@ -319,8 +343,7 @@ def apply(
     def fill(rows: slice) -> None:
         part = left.rows(rows)
         for other, used, weight in pieces:
-            values = tile_of(part, other)
-            result[rows, used] += values.astype(np.float64, copy=False) @ weight
+            result[rows, used] += tile_of.times(part, other, weight)
 
     _run_tiles(kernel, threads, fill, _ranges(0, len(left), TILE_ROWS))
     return result
@@ -362,7 +385,7 @@ def gram_matrix(
 
         def fill(rows: slice) -> None:
             part = left.rows(rows)
-            for columns in _ranges(0, len(right), TILE_COLUMNS):
+            for columns in _ranges(0, len(right), _width(len(part))):
                 matrix[rows, columns] = tile_of(part, right.rows(columns))
 
         _run_tiles(bound, threads, fill, _ranges(0, len(left), TILE_ROWS))

@@ -86,16 +86,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         )
 
     def _solve(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, targets: NDArray, sample_weight: Any
     ) -> tuple[Tasks, list[Solution]]:
-        """Take validated data to certified solutions."""
+        """Take validated data to certified solutions.
+
+        ``y`` is what callbacks see, ``targets`` what the problems are built from.
+        """
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
         weight = _check_sample_weight(
             sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
         )
-        tasks = self._tasks(y, weight)
+        tasks = self._tasks(targets, weight)
         self.kernel_ = kernel.bind(X)
         settings = Settings(
             solver=self.solver,

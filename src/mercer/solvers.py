@@ -20,7 +20,6 @@ from mercer.core.smo import solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.gram import Demand, RowGram, WholeGram, budget_bytes
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair
 from mercer.threads import Threads
 
@@ -36,8 +35,13 @@ MOST_FOR_ROUNDING = 0.6
 WHOLE_LIMIT = 8000
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
+# Enough problems at once to fill the matrix products; those that are done leave their
+# memory to the next.
+MOST_ACTIVE = 16
+# A row that has left the working sets for more than so many rounds hardly comes back.
+PATIENCE = 1
 # Largest working set: its Gram matrix should stay in a processor's cache.
-LARGEST_SET = 1024
+LARGEST_SET = 1536
 
 
 class Settings(NamedTuple):
@@ -143,7 +147,8 @@ def _prepare(
         gram: WholeGram | RowGram = data
     else:
         squares = n_active * size * size * data.dtype.itemsize
-        gram = RowGram(kernel, data, starts, budget - squares, threads)
+        patience = PATIENCE if solver == "decompose" else None
+        gram = RowGram(kernel, data, starts, budget - squares, threads, patience)
     for task in tasks:
         refresh(gram, task, threads)
 
@@ -190,8 +195,8 @@ def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]
     """Return how many tasks may be under way at once, and their working sets' size."""
     quarter = budget // 4
     size = int(np.clip(np.sqrt(quarter / dtype.itemsize), 2, LARGEST_SET))
-    n_active = int(np.clip(quarter // (size * size * dtype.itemsize), 1, n_tasks))
-    return n_active, size
+    n_active = int(np.clip(quarter // (size * size * dtype.itemsize), 1, MOST_ACTIVE))
+    return min(n_active, n_tasks), size
 
 
 def _in_memory(
@@ -257,23 +262,22 @@ def _rounding_errors(
     ``f`` is computed anew on some rows, from kernel values in double precision.
     """
     errors = np.zeros(len(tasks))
-    if isinstance(data, WholeGram) or any(
-        isinstance(leaf, Custom) for leaf in kernel.leaves()
-    ):
-        return errors
-    n = len(data)
+    n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
     sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
     coefficients = np.zeros((n, len(tasks)))
     for t, task in enumerate(tasks):
         rows = task.gram_rows(task.problem.row)
         np.add.at(coefficients[:, t], rows, task.beta)
     used = np.flatnonzero(coefficients.any(axis=1))
-    left = Operand(data.raw_rows(sample).astype(np.float64))
     exact = np.zeros((len(sample), len(tasks)))
     for first in range(0, len(used), 1024):
         part = used[first : first + 1024]
-        right = Operand(data.raw_rows(part).astype(np.float64))
-        exact += kernel.evaluate(Pair(left, right)) @ coefficients[part]
+        if isinstance(data, WholeGram):
+            values = data.matrix[np.ix_(sample, part)].astype(np.float64)
+        else:
+            both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
+            values = kernel.evaluate(Pair(*both))
+        exact += values @ coefficients[part]
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
         at = np.searchsorted(own, sample)

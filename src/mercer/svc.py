@@ -192,9 +192,9 @@ class SVC(ClassifierMixin, KernelMachine):
         self
         """
         X, y = self._validate(X, y)
-        y = self._validate_targets(y)
-        tasks, solutions = self._solve(X, y, sample_weight)
-        self._keep_support(X, y, tasks, solutions)
+        codes = self._validate_targets(y)
+        tasks, solutions = self._solve(X, y, codes, sample_weight)
+        self._keep_support(X, codes, tasks, solutions)
         return self
 
     def _validate_targets(self, y: Any) -> NDArray[np.intp]:

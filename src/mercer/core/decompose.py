@@ -1,7 +1,7 @@
 r"""The working-set solver, for Gram matrices that are computed row by row.
 
-In each round every problem picks a working set of variables: half of them new ones
-that violate most, the rest kept from before.  The rows of all working sets are then
+In each round every problem picks a working set of variables: some of them new ones
+that violate strongly, the rest kept from before.  The rows of all working sets are then
 computed together, in batches large enough for the matrix product; each problem solves
 its working set with the pair solver, and brings its :math:`f = K\beta` up to date from
 the same rows.  Problems go round in step, so that a row that several of them want is

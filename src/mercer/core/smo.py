@@ -99,6 +99,7 @@ def minimise_pairs(
         Ki = K[column[i]]
         Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
+        down[i] = -np.inf  # rounding must not make it its own partner
         at = _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap)
         if at >= 0:
             j = _best_partner(piece[at], p, f, down, Ki, diag, Gi, Kii, gap)

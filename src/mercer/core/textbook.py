@@ -272,7 +272,7 @@ def _best_partner(problem, beta, f, Ki, diag, i):
     best, j = 0.0, -1
     for t in range(len(p)):
         violation = f[row[t]] + p[t] - Gi
-        if group[t] == group[i] and beta[t] > lo[t] and violation > 0.0:
+        if t != i and group[t] == group[i] and beta[t] > lo[t] and violation > 0.0:
             a = diag[row[i]] + diag[row[t]] - 2.0 * np.float64(Ki[row[t]])
             gain = violation * violation / max(a, TINY)
             if gain > best:
@@ -316,7 +316,7 @@ def _step(K, problem, beta, f, i, j, tol):
     violation = f[row[j]] + p[j] - f[row[i]] - p[i]
     if violation < 0.0:
         i, j = j, i
-    if abs(violation) <= tol or beta[i] >= hi[i] or beta[j] <= lo[j]:
+    if i == j or abs(violation) <= tol or beta[i] >= hi[i] or beta[j] <= lo[j]:
         return False
     return _move(problem, beta, f, K[row[i]], K[row[j]], i, j)
 
