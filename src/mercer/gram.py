@@ -42,8 +42,8 @@ __all__ = [
 # A tile has about so many values: large enough for the matrix product, small enough for
 # the cache.  It is as high as can be, up to a limit: each tile has to bring its columns
 # into the order that the product likes, and its rows share that work.
-TILE_VALUES = 1_000_000
-TILE_ROWS = 512
+TILE_VALUES = 2_000_000
+TILE_ROWS = 1024
 MEGABYTE = 2**20
 UNKNOWN_FREE_MEMORY = 4 * 2**30
 
@@ -126,13 +126,6 @@ class _Tiles:
         scratch = _thread.scratch.reset()
         pair = Pair(left, right, shared=self._shared, scratch=scratch)
         return self._kernel.evaluate(pair)
-
-    def times(self, left: Operand, right: Operand, weights: NDArray) -> NDArray:
-        """Return the product of a tile with ``weights``, in double precision."""
-        values = self(left, right)
-        double = _thread.scratch.empty(values.shape, np.float64)
-        np.copyto(double, values)
-        return double @ weights
 
 
 def _run_tiles(kernel: Kernel, threads: Threads, work: Any, tiles: Sequence) -> None:
@@ -324,12 +317,13 @@ class _RowStore:
 def apply(
     kernel: Kernel, left: Operand, right: Operand, weights: NDArray, threads: Threads
 ) -> NDArray:
-    """Return ``K(left, right) @ weights`` in double precision, shape (m, n_tasks).
+    """Return ``K(left, right) @ weights``, shape (m, n_tasks).
 
+    Products are taken in the precision of the data and added up in double precision.
     Tiles of ``right`` skip the columns of ``weights`` that are 0 for all their rows, as
     most are when rows are sorted by class and problems are pairs of classes.
     """
-    weights = np.asarray(weights, dtype=np.float64)
+    weights = weights.astype(np.result_type(left.dtype, right.dtype), copy=False)
     result = np.zeros((len(left), weights.shape[1]))
     tile_of = _Tiles(kernel)
     pieces = []
@@ -343,7 +337,7 @@ def apply(
     def fill(rows: slice) -> None:
         part = left.rows(rows)
         for other, used, weight in pieces:
-            result[rows, used] += tile_of.times(part, other, weight)
+            result[rows, used] += tile_of(part, other) @ weight
 
     _run_tiles(kernel, threads, fill, _ranges(0, len(left), TILE_ROWS))
     return result

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 from mercer.core.problem import Solution
 from mercer.gram import WholeGram, apply
 from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
@@ -139,7 +140,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             order="C",
             accept_sparse="csr",
-            accept_large_sparse=False,
             multi_output=False,
         )
         if self._is_precomputed():
@@ -200,7 +200,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             order="C",
             accept_sparse="csr",
-            accept_large_sparse=False,
             reset=False,
         )
         was_sparse = sparse.issparse(self.support_vectors_)
@@ -224,10 +223,23 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         X = self._validate_for_predict(X)
         if self._is_precomputed():
             values = X[:, self.support_].astype(np.float64, copy=False) @ weights
+        elif isinstance(self.kernel_, Linear):
+            # One product with the weights of the features, whatever the support.
+            values = np.asarray(X @ (self.support_vectors_.T @ weights))
         else:
+            new, vectors = Operand(X), Operand(self.support_vectors_)
+            if self._needs_double(vectors, weights):
+                new, vectors = (
+                    Operand(side.X.astype(np.float64)) for side in (new, vectors)
+                )
             with Threads(self.n_jobs) as threads:
-                values = apply(
-                    self.kernel_, Operand(X), Operand(self.support_vectors_), weights,
-                    threads,
-                )  # fmt: skip
+                values = apply(self.kernel_, new, vectors, weights, threads)
         return values + bias
+
+    def _needs_double(self, vectors: Operand, weights: NDArray) -> bool:
+        """Tell whether rounding in single precision could matter beside ``tol``."""
+        if vectors.dtype == np.float64 or not len(vectors):
+            return False
+        largest = np.abs(self.kernel_.diagonal(vectors)).max()
+        spread = np.sqrt((weights**2).sum(axis=0).max())
+        return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * self.tol)

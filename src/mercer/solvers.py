@@ -37,9 +37,9 @@ WHOLE_LIMIT = 8000
 SAMPLED_ROWS = 64
 # Enough problems at once to fill the matrix products; those that are done leave their
 # memory to the next.
-MOST_ACTIVE = 16
-# A row that has left the working sets for more than so many rounds hardly comes back.
-PATIENCE = 1
+MOST_ACTIVE = 14
+# A row that has left the working sets hardly ever comes back.
+PATIENCE = 0
 # Largest working set: its Gram matrix should stay in a processor's cache.
 LARGEST_SET = 1536
 

@@ -110,6 +110,11 @@ class SVC(ClassifierMixin, KernelMachine):
         Whether every machine is certified to ``tol``, rounding errors included.
     fit_status_ : int
         0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+    shape_fit_ : tuple of two int
+        Shape of the samples.
 
     References
     ----------

@@ -7,15 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from mercer import kernels
-from mercer.core.decompose import (
-    ABOUT_AS_STRONG,
-    Task,
-    _choose,
-    _kth_largest,
-    _mark_strong,
-    decompose,
-    refresh,
-)
+from mercer.core.choice import ABOUT_AS_STRONG, choose_set, kth_largest, mark_strong
+from mercer.core.decompose import Task, decompose, refresh
 from mercer.core.problem import certify, layout
 from mercer.core.smo import minimise_pairs
 from mercer.gram import RowGram, WholeGram
@@ -233,7 +226,7 @@ values = st.lists(
 def test_kth_largest(values, data):
     k = data.draw(st.integers(1, len(values)))
     array = np.array(values)
-    assert _kth_largest(array, k) == sorted(values, reverse=True)[k - 1]
+    assert kth_largest(array, k) == sorted(values, reverse=True)[k - 1]
     assert sorted(array) == sorted(values)
 
 
@@ -244,7 +237,7 @@ def test_mark_strong(values, data):
     score = np.array(values)
     where = np.random.default_rng(len(values)).permutation(2 * len(values))
     mark = np.zeros(2 * len(values), dtype=np.bool_)
-    _mark_strong(score.copy(), where, count, mark)
+    mark_strong(score.copy(), where, count, mark)
     chosen = mark[where[: len(values)]]
     assert mark.sum() == chosen.sum() == count
     by_rank = np.sort(score)[::-1]
@@ -255,7 +248,7 @@ def test_mark_strong(values, data):
 @pytest.mark.parametrize("count", [1, 7, 40, 100])
 def test_equal_scores_are_taken_from_all_over(count):
     mark = np.zeros(100, dtype=np.bool_)
-    _mark_strong(np.ones(100), np.arange(100), count, mark)
+    mark_strong(np.ones(100), np.arange(100), count, mark)
     chosen = np.flatnonzero(mark)
     assert len(chosen) == count
     assert np.diff(chosen, prepend=-1).max() <= -(-100 // count)
@@ -272,7 +265,7 @@ def test_choice(seed, size, data):
     beta = np.clip(rng.normal(size=m), problem.lo, problem.hi)
     f = rng.normal(size=60)
     previous = rng.permutation(m)[:size]
-    chosen, gap = _choose(problem, beta, f, previous, size, fresh, 1e-3)
+    chosen, gap = choose_set(problem, beta, f, previous, size, fresh, 1e-3)
     assert gap == certify(problem, beta, f).kkt_gap
     assert 2 <= chosen.sum() <= size
     assert np.setdiff1d(np.flatnonzero(chosen), previous).size <= fresh

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.jit import jit
+from mercer.core.choice import choose_set
 from mercer.core.problem import DualProblem, Layout, certify, layout
 from mercer.core.rows import add_rows, extend_square
 from mercer.core.smo import minimise_pairs
 
 __all__ = ["Task", "decompose", "refresh"]
 
-# Violations of this part of the strongest are about as good to work on.
-ABOUT_AS_STRONG = 0.8
 # The inner problems are solved this much more tightly than the outer one is violated.
 INNER_TOLERANCE = 0.03
 # New variables in a working set: few at first, when nothing tells good ones from bad.
@@ -63,13 +61,9 @@ class Task:
     def __init__(self, problem: DualProblem, blocks: Sequence[int], starts: list[int]):
         self.problem = problem
         self.blocks = list(blocks)
-        self.columns = np.array(
-            [[starts[b], starts[b + 1]] for b in blocks], dtype=np.int64
-        )
+        self.columns = np.array([starts[b : b + 2] for b in blocks], dtype=np.int64)
         #: first row of each block in the problem's own numbering, then the end
-        self.offsets = np.concatenate(
-            [[0], np.cumsum(self.columns[:, 1] - self.columns[:, 0])]
-        )
+        self.offsets = np.append(0, np.cumsum(np.diff(self.columns, axis=1)))
         self.beta = problem.start.copy()
         self.f = np.zeros(int(self.offsets[-1]))
         self.fresh = FIRST_FRESH  #: how many new variables the next set may have
@@ -98,7 +92,7 @@ class Task:
         matrix stays too; new ones take the places of those that leave, or come last.
         """
         problem = self.problem
-        chosen, self.gap = _choose(
+        chosen, self.gap = choose_set(
             problem, self.beta, self.f, self.working_set, size, fresh, tol
         )
         self.done = self.gap <= tol
@@ -141,14 +135,8 @@ class Task:
         problem = self.problem
         rows = problem.row[ws]
         square = self._extend_square(gram, rows, size)
-        part = DualProblem(
-            problem.p[ws],
-            problem.lo[ws],
-            problem.hi[ws],
-            problem.start[ws],
-            np.arange(len(ws)),
-            problem.group[ws],
-        )
+        p, lo, hi, start = (v[ws] for v in problem[:4])
+        part = DualProblem(p, lo, hi, start, np.arange(len(ws)), problem.group[ws])
         beta, f = self.beta[ws], self.f[rows]
         inner_tol = max(INNER_TOLERANCE * self.gap, 0.5 * tol)
         steps = max_iter - self.n_iter
@@ -293,117 +281,3 @@ def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:
     """Add up the changes of variables that share a Gram row."""
     unique, at = np.unique(rows, return_inverse=True)
     return unique, np.bincount(at, weights=change, minlength=len(unique))
-
-
-@jit
-def _choose(problem, beta, f, previous, size, fresh, tol):
-    """Choose the variables of the next working set; return a mask, and the gap.
-
-    At most ``fresh`` new ones: the pair that violates most (which makes sure of
-    progress), then strong violators, half of them to grow and half to shrink.  Then old
-    ones, free before bounded.
-    """
-    p, lo, hi = problem.p, problem.lo, problem.hi
-    row, group = problem.row, problem.group
-    m = len(p)
-    n_groups = group[m - 1] + 1
-    least = np.full(n_groups, np.inf)
-    most = np.full(n_groups, -np.inf)
-    at_least = np.zeros(n_groups, dtype=np.int64)
-    at_most = np.zeros(n_groups, dtype=np.int64)
-    G = np.empty(m)
-    for t in range(m):
-        g = group[t]
-        G[t] = f[row[t]] + p[t]
-        if beta[t] < hi[t] and G[t] < least[g]:
-            least[g] = G[t]
-            at_least[g] = t
-        if beta[t] > lo[t] and G[t] > most[g]:
-            most[g] = G[t]
-            at_most[g] = t
-    worst = (most - least).argmax()
-    gap = most[worst] - least[worst]
-    is_in = np.zeros(m, dtype=np.bool_)
-    if not gap > tol:
-        return is_in, max(gap, 0.0)
-
-    is_in[at_least[worst]] = True
-    is_in[at_most[worst]] = True
-    n_in = 2
-    score = np.empty(m)
-    where = np.empty(m, dtype=np.int64)
-    for side in range(2):
-        n = 0
-        for t in range(m):
-            if side == 0:
-                violation = most[group[t]] - G[t] if beta[t] < hi[t] else 0.0
-            else:
-                violation = G[t] - least[group[t]] if beta[t] > lo[t] else 0.0
-            if violation > tol and not is_in[t]:
-                score[n] = violation
-                where[n] = t
-                n += 1
-        take = min(n, fresh // 2 - 1 if side == 0 else fresh - n_in)
-        if take > 0:
-            _mark_strong(score[:n], where, take, is_in)
-            n_in += take
-    for want_free in (True, False):
-        for t in previous:
-            is_free = lo[t] < beta[t] and beta[t] < hi[t]
-            if n_in < size and not is_in[t] and is_free == want_free:
-                is_in[t] = True
-                n_in += 1
-    return is_in, gap
-
-
-@jit
-def _mark_strong(score, where, count, mark):
-    """Set ``mark[where[k]]`` for ``count`` of the strongest scores.
-
-    The very strongest are near-duplicates of each other, and most of them would be
-    satisfied once some have moved.  So they are taken from all over those that are
-    about as strong as the strongest, if there are enough.
-    """
-    low = ABOUT_AS_STRONG * score.max()
-    n_eligible = 0
-    for k in range(len(score)):
-        n_eligible += score[k] >= low
-    if n_eligible < count:
-        low = _kth_largest(score.copy(), count)
-        n_eligible = 0
-        for k in range(len(score)):
-            n_eligible += score[k] >= low
-    seen = 0
-    for k in range(len(score)):
-        if score[k] >= low:
-            if (seen + 1) * count // n_eligible > seen * count // n_eligible:
-                mark[where[k]] = True
-            seen += 1
-
-
-@jit
-def _kth_largest(values, k):
-    """Find the k-th largest of ``values``, which get reordered, by quickselect."""
-    first = 0
-    last = len(values) - 1
-    k -= 1
-    while first < last:
-        pivot = values[(first + last) // 2]
-        i = first
-        j = last
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            last = j
-        elif k >= i:
-            first = i
-        else:
-            break
-    return values[k]

@@ -1,0 +1,124 @@
+"""Which variables to work on next."""
+
+import numpy as np
+
+from mercer.core.jit import jit
+
+__all__ = ["choose_set", "kth_largest", "mark_strong"]
+
+# Violations of this part of the strongest are about as good to work on.
+ABOUT_AS_STRONG = 0.8
+
+
+@jit
+def choose_set(problem, beta, f, previous, size, fresh, tol):
+    """Choose the variables of the next working set; return a mask, and the gap.
+
+    At most ``fresh`` new ones: the pair that violates most (which makes sure of
+    progress), then strong violators, half of them to grow and half to shrink.  Then old
+    ones, free before bounded.
+    """
+    p, lo, hi = problem.p, problem.lo, problem.hi
+    row, group = problem.row, problem.group
+    m = len(p)
+    n_groups = group[m - 1] + 1
+    least = np.full(n_groups, np.inf)
+    most = np.full(n_groups, -np.inf)
+    at_least = np.zeros(n_groups, dtype=np.int64)
+    at_most = np.zeros(n_groups, dtype=np.int64)
+    G = np.empty(m)
+    for t in range(m):
+        g = group[t]
+        G[t] = f[row[t]] + p[t]
+        if beta[t] < hi[t] and G[t] < least[g]:
+            least[g] = G[t]
+            at_least[g] = t
+        if beta[t] > lo[t] and G[t] > most[g]:
+            most[g] = G[t]
+            at_most[g] = t
+    worst = (most - least).argmax()
+    gap = most[worst] - least[worst]
+    is_in = np.zeros(m, dtype=np.bool_)
+    if not gap > tol:
+        return is_in, max(gap, 0.0)
+
+    is_in[at_least[worst]] = True
+    is_in[at_most[worst]] = True
+    n_in = 2
+    score = np.empty(m)
+    where = np.empty(m, dtype=np.int64)
+    for side in range(2):
+        n = 0
+        for t in range(m):
+            if side == 0:
+                violation = most[group[t]] - G[t] if beta[t] < hi[t] else 0.0
+            else:
+                violation = G[t] - least[group[t]] if beta[t] > lo[t] else 0.0
+            if violation > tol and not is_in[t]:
+                score[n] = violation
+                where[n] = t
+                n += 1
+        take = min(n, fresh // 2 - 1 if side == 0 else fresh - n_in)
+        if take > 0:
+            mark_strong(score[:n], where, take, is_in)
+            n_in += take
+    for want_free in (True, False):
+        for t in previous:
+            is_free = lo[t] < beta[t] and beta[t] < hi[t]
+            if n_in < size and not is_in[t] and is_free == want_free:
+                is_in[t] = True
+                n_in += 1
+    return is_in, gap
+
+
+@jit
+def mark_strong(score, where, count, mark):
+    """Set ``mark[where[k]]`` for ``count`` of the strongest scores.
+
+    The very strongest are near-duplicates of each other, and most of them would be
+    satisfied once some have moved.  So they are taken from all over those that are
+    about as strong as the strongest, if there are enough.
+    """
+    low = ABOUT_AS_STRONG * score.max()
+    n_eligible = 0
+    for k in range(len(score)):
+        n_eligible += score[k] >= low
+    if n_eligible < count:
+        low = kth_largest(score.copy(), count)
+        n_eligible = 0
+        for k in range(len(score)):
+            n_eligible += score[k] >= low
+    seen = 0
+    for k in range(len(score)):
+        if score[k] >= low:
+            if (seen + 1) * count // n_eligible > seen * count // n_eligible:
+                mark[where[k]] = True
+            seen += 1
+
+
+@jit
+def kth_largest(values, k):
+    """Find the k-th largest of ``values``, which get reordered, by quickselect."""
+    first = 0
+    last = len(values) - 1
+    k -= 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        i = first
+        j = last
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            last = j
+        elif k >= i:
+            first = i
+        else:
+            break
+    return values[k]
