@@ -44,6 +44,10 @@ __all__ = [
 # into the order that the product likes, and its rows share that work.
 TILE_VALUES = 2_000_000
 TILE_ROWS = 1024
+# Tiles of a triangle: low, for what they compute below the diagonal is lost; not too
+# wide, for they are read once more across their rows.
+STRIP_ROWS = 256
+STRIP_COLUMNS = 2000
 MEGABYTE = 2**20
 UNKNOWN_FREE_MEMORY = 4 * 2**30
 
@@ -99,6 +103,11 @@ def _free_memory() -> int:
 def _width(n_rows: int) -> int:
     """Return how many columns a tile of so many rows should have."""
     return max(1, TILE_VALUES // max(n_rows, 1))
+
+
+def _height(n_rows: int) -> int:
+    """Return how many rows a tile should have, so that there is work for threads."""
+    return min(TILE_ROWS, max(128, -(-n_rows // 8)))
 
 
 def _ranges(first: int, stop: int, most: int) -> list[slice]:
@@ -178,7 +187,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     n = len(operand)
     matrix = np.empty((n, n), dtype=operand.dtype)
     tile_of = _Tiles(kernel)
-    strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, TILE_ROWS)]
+    strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, STRIP_ROWS)]
 
     def fill(tile: tuple[slice, Operand, slice]) -> None:
         rows, left, columns = tile
@@ -188,7 +197,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     tiles = [
         (rows, left, columns)
         for rows, left in strips
-        for columns in _ranges(rows.start, n, _width(len(left)))
+        for columns in _ranges(rows.start, n, STRIP_COLUMNS)
     ]
     _warm_up(kernel, operand)
     _run_tiles(kernel, threads, fill, tiles)
@@ -327,7 +336,8 @@ def apply(
     result = np.zeros((len(left), weights.shape[1]))
     tile_of = _Tiles(kernel)
     pieces = []
-    for columns in _ranges(0, len(right), _width(TILE_ROWS)):
+    height = _height(len(left))
+    for columns in _ranges(0, len(right), _width(height)):
         used = np.flatnonzero(weights[columns].any(axis=0))
         if len(used):
             pieces.append((right.rows(columns), used, weights[columns][:, used]))
@@ -339,7 +349,7 @@ def apply(
         for other, used, weight in pieces:
             result[rows, used] += tile_of(part, other) @ weight
 
-    _run_tiles(kernel, threads, fill, _ranges(0, len(left), TILE_ROWS))
+    _run_tiles(kernel, threads, fill, _ranges(0, len(left), height))
     return result
 
 
@@ -382,5 +392,5 @@ def gram_matrix(
             for columns in _ranges(0, len(right), _width(len(part))):
                 matrix[rows, columns] = tile_of(part, right.rows(columns))
 
-        _run_tiles(bound, threads, fill, _ranges(0, len(left), TILE_ROWS))
+        _run_tiles(bound, threads, fill, _ranges(0, len(left), _height(len(left))))
     return matrix

@@ -1,0 +1,43 @@
+"""What all machines share after the fit."""
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from mercer import SVC, machine
+
+
+@pytest.fixture
+def overlapping(rng):
+    X = rng.standard_normal((300, 2)).astype(np.float32)
+    y = X[:, 0] + rng.standard_normal(300) > 0
+    return X, y
+
+
+@pytest.mark.parametrize(("C", "precision"), [(1.0, np.float32), (1e5, np.float64)])
+def test_prediction_has_the_precision_that_coefficients_need(
+    overlapping, monkeypatch, C, precision
+):
+    X, y = overlapping
+    used = []
+
+    def recording(kernel, left, right, weights, threads):
+        used.append(left.dtype)
+        return apply(kernel, left, right, weights, threads)
+
+    apply = machine.apply
+    monkeypatch.setattr(machine, "apply", recording)
+    model = SVC(C=C, gamma=0.5).fit(X, y)
+    found = model.decision_function(X)
+    assert used == [precision]
+    K = rbf_kernel(X.astype(float), model.support_vectors_.astype(float), gamma=0.5)
+    exact = K @ model.dual_coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(found, exact, atol=1e-4)
+
+
+def test_linear_prediction_needs_no_kernel_block(overlapping, monkeypatch):
+    X, y = overlapping
+    model = SVC(kernel="linear").fit(X, y)
+    monkeypatch.setattr(machine, "apply", None)
+    expected = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-5)
