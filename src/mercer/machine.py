@@ -227,13 +227,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             # One product with the weights of the features, whatever the support.
             values = np.asarray(X @ (self.support_vectors_.T @ weights))
         else:
-            new, vectors = Operand(X), Operand(self.support_vectors_)
-            if self._needs_double(vectors, weights):
-                new, vectors = (
-                    Operand(side.X.astype(np.float64)) for side in (new, vectors)
-                )
+            vectors = self.support_vectors_
+            if self._needs_double(Operand(vectors), weights):
+                X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with Threads(self.n_jobs) as threads:
-                values = apply(self.kernel_, new, vectors, weights, threads)
+                anchor = Operand(vectors, run=threads.map)
+                values = apply(self.kernel_, Operand(X), anchor, weights, threads)
         return values + bias
 
     def _needs_double(self, vectors: Operand, weights: NDArray) -> bool:
