@@ -227,19 +227,29 @@ def decompose(
 def _admit(
     waiting: list[Task], active: list[Task], gram: Rows, size: int, n_active: int
 ) -> None:
-    """Let tasks begin as long as the working sets of all fit the budget."""
-    count = [0] * len(gram.starts)
+    """Let tasks begin as long as the working sets of all fit the budget.
+
+    Those go first that share their blocks with tasks under way: the more rows one block
+    is asked for at a time, the better for the matrix product, and the rows of samples
+    with their own class serve all.
+    """
+    in_use = [0] * len(gram.starts)
     for task in active:
         for b in task.blocks:
-            count[b] += size
-    for task in list(waiting):
-        if len(active) == n_active:
+            in_use[b] += 1
+
+    def rank(task: Task) -> tuple[int, int]:
+        used = [in_use[b] for b in task.blocks]
+        return used.count(0), -sum(used)
+
+    while waiting and len(active) < n_active:
+        task = min(waiting, key=rank)
+        if active and any((in_use[b] + 1) * size > gram.capacity for b in task.blocks):
             break
-        if not active or all(count[b] + size <= gram.capacity for b in task.blocks):
-            waiting.remove(task)
-            active.append(task)
-            for b in task.blocks:
-                count[b] += size
+        waiting.remove(task)
+        active.append(task)
+        for b in task.blocks:
+            in_use[b] += 1
 
 
 def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
