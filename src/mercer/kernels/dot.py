@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel, is_number, resolve_gamma, whole_power
-from mercer.kernels.operand import Operand, Pair, squared_norms
+from mercer.kernels.frame import squared_norms
+from mercer.kernels.operand import Operand, Pair
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
 

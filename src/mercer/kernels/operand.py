@@ -9,20 +9,24 @@ that a composed kernel computes each product or distance once.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.exponential import squared_distances
-from mercer.core.framing import centre_rows, column_range_and_sum
 from mercer.core.sparse_dot import dot_rows
+from mercer.kernels.frame import (
+    Frame,
+    Framed,
+    MostlyZeros,
+    Run,
+    centred_frame,
+    frame_of_zeros,
+)
 
-__all__ = ["Frame", "Operand", "Pair", "columns_key"]
-
-Run = Callable[[Callable[[slice], Any], Iterable[slice]], list]
+__all__ = ["Operand", "Pair", "columns_key"]
 
 
 def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> list:
@@ -32,28 +36,6 @@ def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> li
 # A single-precision distance is trusted while the error it may cause in a kernel value
 # stays below this.
 SINGLE_ERROR = 2e-5
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """Coordinates in which distances lose no digits.
-
-    Distances do not change when the origin moves to the mean; the products that they
-    are computed from shrink, and with them their rounding errors.  Columns that are
-    constant over the anchoring rows are 0 there and drop out of the products.
-    Equal to itself only, so that it can be a key of what is kept.
-    """
-
-    center: NDArray | None  #: None where the origin stays, as for sparse data
-    active: NDArray | None  #: columns that vary; None for all
-    dtype: np.dtype
-
-
-class Framed(NamedTuple):
-    """Rows in a frame: the matrix to multiply, and squared norms in its dtype."""
-
-    matrix: Any
-    norms: NDArray
 
 
 class Operand:
@@ -139,36 +121,53 @@ class Operand:
         ``gamma`` is the weight of a squared distance in a kernel's exponent: it tells
         whether single-precision distances are good enough for values of ``dtype``.
         """
-        root = self
-        while root._parent is not None:
-            root = root._parent
-        double = np.dtype(np.float64)
-        if dtype == double:
-            return root._own_frame(double)
-        frame = root._own_frame(dtype)
-        largest = root.keep(
-            "largest norm", lambda own: own.framed(frame).norms.max(initial=0.0)
+        root = self._root()
+        return root.keep(
+            ("frame", gamma, dtype), lambda own: own._find_frame(gamma, dtype)
         )
-        # Also where the norm overflows.
-        if not 4.0 * np.finfo(np.float32).eps * gamma * largest <= SINGLE_ERROR:
-            return root._own_frame(double)
-        return frame
+
+    def _find_frame(self, gamma: float, dtype: np.dtype) -> Frame:
+        double = np.dtype(np.float64)
+        if dtype != double:
+            for find in (self._own_frame, self._centred_frame):
+                frame = find(dtype)
+                largest = self.framed(frame).norms.max(initial=0.0)
+                # Not so where the norm overflows.
+                if 4.0 * np.finfo(np.float32).eps * gamma * largest <= SINGLE_ERROR:
+                    return frame
+        return self._own_frame(double)
+
+    def frame_of_zeros(self, dtype: np.dtype) -> Frame | None:
+        """Return the frame of these rows in which zeros are left out, if it pays."""
+        root = self._root()
+        found = root.keep(
+            ("zeros", dtype),
+            lambda own: [frame_of_zeros(*own._stored(), dtype, own._run)],
+        )
+        return found[0]
 
     def _own_frame(self, dtype: np.dtype) -> Frame:
-        def make(own: Operand) -> Frame:
-            return _make_frame(own._X if own._X is not None else own.X, dtype, own._run)
+        return self.frame_of_zeros(dtype) or self._centred_frame(dtype)
 
-        return self.keep(("frame", dtype), make)
+    def _centred_frame(self, dtype: np.dtype) -> Frame:
+        return self.keep(
+            ("centred frame", dtype),
+            lambda own: centred_frame(own._stored()[0], dtype, own._run),
+        )
 
     def framed(self, frame: Frame) -> Framed:
         """Return the rows in a frame."""
+        return self.keep(
+            ("framed", frame), lambda own: frame.put(*own._stored(), own._run)
+        )
 
-        def make(own: Operand) -> Framed:
-            if own._order is None:
-                return _framed(own.X, None, frame, own._run)
-            return _framed(own._X, own._order, frame, own._run)
+    def _root(self) -> Operand:
+        """Return the operand of which this one is a part."""
+        return self if self._parent is None else self._parent._root()
 
-        return self.keep(("framed", frame), make)
+    def _stored(self) -> tuple[Any, NDArray | None]:
+        """Return a matrix and the order in which its rows are meant."""
+        return (self.X, None) if self._order is None else (self._X, self._order)
 
 
 class Scratch:
@@ -260,10 +259,20 @@ class Pair:
 
     def dots(self) -> NDArray:
         """Inner products, shape (m, n): not to be changed if shared."""
-        return self.once("dots", lambda: self._product(self.left.X, self.right.X))
+
+        def make() -> NDArray:
+            frame = self.right.frame_of_zeros(self.dtype)
+            if frame is None:
+                return self._product(self.left.X, self.right.X)
+            x, z = self.left.framed(frame), self.right.framed(frame)
+            return self._product(x.matrix, z.matrix)
+
+        return self.once("dots", make)
 
     def _product(self, X: Any, Z: Any) -> NDArray:
         dtype = np.result_type(X.dtype, Z.dtype)
+        if isinstance(X, MostlyZeros):
+            return X.times(Z, self.empty(dtype))
         if sparse.issparse(X) or sparse.issparse(Z):
             return dot_rows(X, Z, dtype)
         return np.matmul(X, Z.T, out=self.empty(dtype))
@@ -294,14 +303,6 @@ class Pair:
         return self.once(("squared distances", frame), make)
 
 
-def squared_norms(X: Any) -> NDArray:
-    """Squared norms of the rows, in double precision."""
-    if sparse.issparse(X):
-        X = X.astype(np.float64, copy=False)
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
-
 def _take(kept: Any, index: Any) -> Any:
     if isinstance(kept, Operand):
         return kept.rows(index)
@@ -320,41 +321,3 @@ def columns_key(columns: Any) -> Hashable:
 
 def _contiguous(X: Any) -> Any:
     return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X)
-
-
-def _make_frame(X: Any, dtype: np.dtype, run: Run) -> Frame:
-    if sparse.issparse(X) or not len(X):
-        return Frame(None, None, dtype)
-    parts = run(lambda part: column_range_and_sum(X[part]), _parts(len(X)))
-    lows, highs, totals = zip(*parts, strict=True)
-    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
-    center = np.sum(totals, axis=0) / len(X)
-    varies = low != high
-    # Exactly the constant, so that the column is exactly 0 in the frame.
-    center[~varies] = low[~varies]
-    return Frame(center.astype(dtype), np.flatnonzero(varies), dtype)
-
-
-def _framed(X: Any, order: NDArray | None, frame: Frame, run: Run) -> Framed:
-    dtype = np.result_type(X.dtype, frame.dtype)
-    center, active = frame.center, frame.active
-    if center is None or active is None:
-        matrix = (X if order is None else X[order]).astype(dtype, copy=False)
-        return Framed(matrix, squared_norms(matrix).astype(dtype))
-    n = X.shape[0]
-    rows = np.arange(n) if order is None else order
-    matrix = np.empty((n, len(active)), dtype=dtype)
-    norms = np.empty(n)
-
-    def fill(part: slice) -> None:
-        source, at = X, rows[part]
-        if sparse.issparse(X):
-            source, at = X[at].toarray(), np.arange(len(at))
-        centre_rows(source, at, center, active, matrix[part], norms[part])
-
-    run(fill, _parts(n))
-    return Framed(matrix, norms.astype(dtype))
-
-
-def _parts(n: int) -> list[slice]:
-    return [slice(first, min(first + 2048, n)) for first in range(0, n, 2048)]

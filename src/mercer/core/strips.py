@@ -1,0 +1,188 @@
+"""Products of rows that are mostly zeros, with most of the zeros left out.
+
+The right-hand side lies in *strips*: so many rows that one of their columns fills a few
+vector registers, stored column by column.  The left-hand side is taken in *groups* of
+four rows, with a list of the columns in which any of the four is not zero.  A group
+meets a strip in registers only, and skips all other columns.  Zeros add nothing, so
+a product does not depend on which rows it is computed together with, and
+``x·z`` equals ``z·x`` to the last bit.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from mercer.core.jit import intrinsic, jit, types
+
+__all__ = ["GROUP", "count_columns", "fill_groups", "fill_strips", "multiply", "width"]
+
+# Four rows by four registers: sixteen sums under way hide the latency of an addition,
+# and leave registers for the factors.
+GROUP = 4
+REGISTERS = 4
+REGISTER_BYTES = 64
+
+
+def width(dtype) -> int:
+    """Return how many rows make a strip."""
+    return REGISTERS * REGISTER_BYTES // np.dtype(dtype).itemsize
+
+
+@intrinsic
+def _sums(typing_context, values, columns, first, stop, strip, out):
+    """Fill ``out`` (GROUP, width) with the sums of ``values[k] ⊗ strip[columns[k]]``.
+
+    Numba's loops hold one sum in a register; this holds all of them.
+    """
+    signature = types.none(values, columns, types.int64, types.int64, strip, out)
+    return signature, _write_sums
+
+
+def _write_sums(context, builder, signature, args):
+    array = [
+        context.make_array(kind)(context, builder, arg)
+        if isinstance(kind, types.Array)
+        else arg
+        for kind, arg in zip(signature.args, args, strict=True)
+    ]
+    values, columns, first, stop, strip, out = array
+    item_bytes = signature.args[0].dtype.bitwidth // 8
+    lanes = REGISTER_BYTES // item_bytes
+    number = context.get_data_type(signature.args[0].dtype)
+    vector = ir.VectorType(number, lanes)
+    i64 = ir.IntType(64)
+
+    def offset(pointer, count):
+        return builder.gep(pointer, [count])
+
+    def vector_at(pointer, position):
+        start = offset(pointer, ir.Constant(i64, position))
+        return builder.bitcast(start, vector.as_pointer())
+
+    def spread(value):
+        lane = ir.Constant(ir.IntType(32), 0)
+        empty = ir.Constant(vector, ir.Undefined)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+        return builder.shuffle_vector(
+            builder.insert_element(empty, value, lane), empty, zeros
+        )
+
+    entry = builder.block
+    head = builder.append_basic_block("sums.head")
+    body = builder.append_basic_block("sums.body")
+    end = builder.append_basic_block("sums.end")
+    builder.branch(head)
+
+    builder.position_at_end(head)
+    k = builder.phi(i64)
+    k.add_incoming(first, entry)
+    sums = [[builder.phi(vector) for _ in range(REGISTERS)] for _ in range(GROUP)]
+    for each in (s for row in sums for s in row):
+        each.add_incoming(ir.Constant(vector, [0.0] * lanes), entry)
+    builder.cbranch(builder.icmp_signed("<", k, stop), body, end)
+
+    builder.position_at_end(body)
+    column = builder.zext(builder.load(offset(columns.data, k)), i64)
+    at = builder.mul(column, ir.Constant(i64, REGISTERS * lanes))
+    here = offset(strip.data, at)
+    right = [builder.load(vector_at(here, r * lanes)) for r in range(REGISTERS)]
+    for load in right:
+        load.align = item_bytes
+    left = offset(values.data, builder.mul(k, ir.Constant(i64, GROUP)))
+    for g, row in enumerate(sums):
+        factor = spread(builder.load(offset(left, ir.Constant(i64, g))))
+        for total, z in zip(row, right, strict=True):
+            product = builder.fmul(factor, z, flags=("contract",))
+            total.add_incoming(builder.fadd(product, total, flags=("contract",)), body)
+    k.add_incoming(builder.add(k, ir.Constant(i64, 1)), body)
+    builder.branch(head)
+
+    builder.position_at_end(end)
+    stride = builder.sdiv(
+        builder.extract_value(out.strides, 0), ir.Constant(i64, item_bytes)
+    )
+    for g, row in enumerate(sums):
+        target = offset(out.data, builder.mul(stride, ir.Constant(i64, g)))
+        for r, total in enumerate(row):
+            builder.store(total, vector_at(target, r * lanes)).align = item_bytes
+    return context.get_dummy_value()
+
+
+@jit
+def multiply(groups, strips, first, stop, edge, out):
+    """Fill ``out`` with the products of all grouped rows and rows first to stop.
+
+    ``edge`` is room for one group and strip, for what sticks out.
+    """
+    values, columns, start = groups
+    n, wide = out.shape[0], strips.shape[2]
+    for s in range(first // wide, (stop + wide - 1) // wide):
+        strip = strips[s]
+        begin = s * wide - first
+        a, b = max(begin, 0), min(begin + wide, stop - first)
+        for g in range(len(start) - 1):
+            i = g * GROUP
+            if b - a == wide and i + GROUP <= n:
+                _sums(
+                    values, columns, start[g], start[g + 1], strip,
+                    out[i : i + GROUP, a:b],
+                )  # fmt: skip
+                continue
+            _sums(values, columns, start[g], start[g + 1], strip, edge)
+            for r in range(min(GROUP, n - i)):
+                out[i + r, a:b] = edge[r, a - begin : b - begin]
+
+
+@jit
+def fill_strips(X: NDArray, rows: NDArray, active: NDArray, first, strips: NDArray):
+    """Put ``X[rows][:, active]`` into strips, from strip number ``first`` on."""
+    wide = strips.shape[2]
+    for s in range(strips.shape[0]):
+        strip = strips[s]
+        for c in range(wide):
+            r = (first + s) * wide + c
+            if r >= len(rows):
+                strip[:, c] = 0.0
+                continue
+            row = X[rows[r]]
+            for k in range(len(active)):
+                strip[k, c] = row[active[k]]
+
+
+@jit
+def count_columns(X: NDArray, rows: NDArray, active: NDArray, start: NDArray):
+    """Fill ``start`` with where the columns of each group begin, then the end."""
+    total = 0
+    start[0] = 0
+    last = len(rows) - 1
+    for g in range(len(start) - 1):
+        i = g * GROUP
+        a, b = X[rows[i]], X[rows[min(i + 1, last)]]
+        c, d = X[rows[min(i + 2, last)]], X[rows[min(i + 3, last)]]
+        for k in active:
+            total += (a[k] != 0) | (b[k] != 0) | (c[k] != 0) | (d[k] != 0)
+        start[g + 1] = total
+
+
+@jit
+def fill_groups(X: NDArray, rows: NDArray, active: NDArray, groups):
+    """Write down the columns of each group, and its values in them.
+
+    A last group that is not full repeats the last row; nobody looks there.
+    """
+    values, columns, start = groups
+    last = len(rows) - 1
+    for g in range(len(start) - 1):
+        i = g * GROUP
+        a, b = X[rows[i]], X[rows[min(i + 1, last)]]
+        c, d = X[rows[min(i + 2, last)]], X[rows[min(i + 3, last)]]
+        at = start[g]
+        for j in range(len(active)):
+            k = active[j]
+            if (a[k] != 0) | (b[k] != 0) | (c[k] != 0) | (d[k] != 0):
+                columns[at] = j
+                values[at, 0] = a[k]
+                values[at, 1] = b[k]
+                values[at, 2] = c[k]
+                values[at, 3] = d[k]
+                at += 1
