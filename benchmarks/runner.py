@@ -131,7 +131,7 @@ class Session:
 
     @cached_property
     def _default_mb(self) -> float:
-        from mercer.gram import budget_bytes
+        from mercer.memory import budget_bytes
 
         return max(LEAST_CACHE_MB, round(budget_bytes("auto") / 2**20))
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mercer import gram as gram_module
 from mercer import gram_matrix, kernels
-from mercer.gram import Demand, RowGram, WholeGram, apply, budget_bytes
+from mercer.coefficients import Weights
+from mercer.gram import Demand, RowGram, WholeGram, apply
 from mercer.kernels.operand import Operand
+from mercer.memory import budget_bytes, free_memory
 from mercer.threads import Threads
 
 RBF = kernels.RBF(gamma=0.3)
@@ -94,7 +95,7 @@ def test_budget_is_kept(X):
 
 
 def test_auto_budget_is_a_quarter_of_free_memory():
-    assert 0 < budget_bytes("auto") <= gram_module._free_memory() // 3
+    assert 0 < budget_bytes("auto") <= free_memory() // 3
     assert budget_bytes(2) == 2 * 2**20
 
 
@@ -111,7 +112,8 @@ def test_apply_is_block_times_weights(X, rng):
     weights[:150, 1] = 0.0
     kernel = RBF + kernels.Linear()
     with Threads(2) as threads:
-        found = apply(kernel, Operand(X[300:]), Operand(X[:300]), weights, threads)
+        given = Weights(sparse.csr_array(weights), [0, 100, 100, 300])
+        found = apply(kernel, Operand(X[300:]), Operand(X[:300]), given, threads)
     expected = kernel.block(X[300:].astype(float), X[:300].astype(float)) @ weights
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
     assert found.dtype == np.float64

@@ -14,7 +14,6 @@ Tiles do not depend on the number of threads, and so neither do the values.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.coefficients import Weights
 from mercer.core.rows import mirror, scatter_rows
 from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.given import Custom
@@ -35,7 +35,6 @@ __all__ = [
     "Source",
     "WholeGram",
     "apply",
-    "budget_bytes",
     "gram_matrix",
 ]
 
@@ -48,8 +47,6 @@ TILE_ROWS = 1024
 # wide, for they are read once more across their rows.
 STRIP_ROWS = 256
 STRIP_COLUMNS = 2000
-MEGABYTE = 2**20
-UNKNOWN_FREE_MEMORY = 4 * 2**30
 
 
 class Demand(NamedTuple):
@@ -65,39 +62,6 @@ class Source(NamedTuple):
     pool: NDArray
     slot: NDArray[np.int64]
     column: int
-
-
-def budget_bytes(cache_size: float | str) -> int:
-    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes."""
-    if cache_size == "auto":
-        return _free_memory() // 4
-    return int(float(cache_size) * MEGABYTE)
-
-
-def _free_memory() -> int:
-    """Memory that can be had without swapping, as far as the system tells."""
-    found = []
-    try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    found.append(int(line.split()[1]) * 1024)
-    except OSError:
-        pass
-    try:  # a container may have less than its machine
-        with (
-            open("/sys/fs/cgroup/memory.max") as most,
-            open("/sys/fs/cgroup/memory.current") as current,
-        ):
-            found.append(max(0, int(most.read()) - int(current.read())))
-    except (OSError, ValueError):
-        pass
-    if not found:
-        try:
-            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-        except (AttributeError, OSError, ValueError):
-            found.append(UNKNOWN_FREE_MEMORY)
-    return min(found)
 
 
 def _width(n_rows: int) -> int:
@@ -324,30 +288,29 @@ class _RowStore:
 
 
 def apply(
-    kernel: Kernel, left: Operand, right: Operand, weights: NDArray, threads: Threads
+    kernel: Kernel, left: Operand, right: Operand, weights: Weights, threads: Threads
 ) -> NDArray:
     """Return ``K(left, right) @ weights``, shape (m, n_tasks).
 
     Products are taken in the precision of the data and added up in double precision.
-    Tiles of ``right`` skip the columns of ``weights`` that are 0 for all their rows, as
-    most are when rows are sorted by class and problems are pairs of classes.
     """
-    weights = weights.astype(np.result_type(left.dtype, right.dtype), copy=False)
-    result = np.zeros((len(left), weights.shape[1]))
+    dtype = np.result_type(left.dtype, right.dtype)
+    result = np.zeros((len(left), weights.matrix.shape[1]))
     tile_of = _Tiles(kernel)
-    pieces = []
     height = _height(len(left))
-    for columns in _ranges(0, len(right), _width(height)):
-        used = np.flatnonzero(weights[columns].any(axis=0))
-        if len(used):
-            pieces.append((right.rows(columns), used, weights[columns][:, used]))
+    pieces = [
+        (right.rows(columns), weights.dense_parts(columns, dtype))
+        for columns in _ranges(0, len(right), _width(height))
+    ]
     if pieces:
         _warm_up(kernel, right)
 
     def fill(rows: slice) -> None:
         part = left.rows(rows)
-        for other, used, weight in pieces:
-            result[rows, used] += tile_of(part, other) @ weight
+        for other, dense_parts in pieces:
+            values = tile_of(part, other)
+            for columns, used, weight in dense_parts:
+                result[rows, used] += values[:, columns] @ weight
 
     _run_tiles(kernel, threads, fill, _ranges(0, len(left), height))
     return result

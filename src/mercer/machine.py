@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.gram import WholeGram, apply
 from mercer.kernels.base import Kernel
@@ -45,6 +46,12 @@ class Tasks(NamedTuple):
     specs: list[TaskSpec]
     order: NDArray[np.intp]  #: the samples, block by block
     starts: list[int]  #: where each block begins, then the end
+
+    def samples(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the samples that take part in a problem, in its order."""
+        return np.concatenate(
+            [self.order[self.starts[b] : self.starts[b + 1]] for b in spec.blocks]
+        )
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
@@ -127,8 +134,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 "The dual coefficients or intercepts are not finite. The input data "
                 "may contain large values and need to be preprocessed."
             )
-        self._report(solutions)
-        if not all(s.converged for s in solutions):
+        self.converged_ = all(s.converged for s in solutions)
+        self.fit_status_ = 0 if self.converged_ else 1
+        if not self.converged_:
             self._warn(solutions, progress.stopped_early)
         return tasks, solutions
 
@@ -163,12 +171,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return Operand(X, order=None if in_order else tasks.order, run=threads.map)
 
     def _report(self, solutions: Sequence[Solution]) -> None:
+        """Keep the certificates of the machines."""
         self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
         self.objective_ = np.array([s.objective for s in solutions])
         self.dual_gap_ = np.array([s.dual_gap for s in solutions])
         self.kkt_gap_ = np.array([s.kkt_gap for s in solutions])
-        self.converged_ = all(s.converged for s in solutions)
-        self.fit_status_ = 0 if self.converged_ else 1
 
     def _warn(self, solutions: Sequence[Solution], stopped_early: bool) -> None:
         left = [s for s in solutions if not s.converged]
@@ -189,7 +196,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             f"{len(solutions)} problems: KKT gap {worst:.3g}, tol={self.tol:g}, "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=6,  # where the user called fit, past the wrapper of scikit-learn
         )
 
     def _validate_for_predict(self, X: Any) -> Any:
@@ -218,27 +225,37 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
         return X
 
-    def _decisions(self, X: Any, weights: NDArray, bias: NDArray) -> NDArray:
+    @abstractmethod
+    def _weights(self) -> Weights:
+        """Return the coefficients of the support vectors."""
+
+    def _decisions(self, X: Any) -> NDArray:
         """Return ``K(X, support vectors) @ weights + bias``, shape (n, n_tasks)."""
         X = self._validate_for_predict(X)
+        weights = self._weights()
         if self._is_precomputed():
-            values = X[:, self.support_].astype(np.float64, copy=False) @ weights
+            given = X[:, self.support_].astype(np.float64, copy=False)
+            values = given @ weights.matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features, whatever the support.
-            values = np.asarray(X @ (self.support_vectors_.T @ weights))
+            values = _dense(X @ _dense(self.support_vectors_.T @ weights.matrix))
         else:
             vectors = self.support_vectors_
-            if self._needs_double(Operand(vectors), weights):
+            if self._needs_double(Operand(vectors), weights.matrix):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with Threads(self.n_jobs) as threads:
                 anchor = Operand(vectors, run=threads.map)
                 values = apply(self.kernel_, Operand(X), anchor, weights, threads)
-        return values + bias
+        return values + self.intercept_
 
-    def _needs_double(self, vectors: Operand, weights: NDArray) -> bool:
+    def _needs_double(self, vectors: Operand, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""
         if vectors.dtype == np.float64 or not len(vectors):
             return False
         largest = np.abs(self.kernel_.diagonal(vectors)).max()
-        spread = np.sqrt((weights**2).sum(axis=0).max())
+        spread = np.sqrt((weights * weights).sum(axis=0).max())
         return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * self.tol)
+
+
+def _dense(values: Any) -> NDArray:
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)

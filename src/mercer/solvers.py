@@ -14,13 +14,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task, decompose, refresh
 from mercer.core.problem import DualProblem, Solution, certify
 from mercer.core.smo import solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.gram import Demand, RowGram, WholeGram, budget_bytes
+from mercer.gram import Demand, RowGram, WholeGram
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand, Pair
+from mercer.memory import budget_bytes
 from mercer.threads import Threads
 
 __all__ = ["SOLVERS", "Settings", "TaskSpec", "solve_many"]
@@ -264,11 +266,10 @@ def _rounding_errors(
     errors = np.zeros(len(tasks))
     n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
     sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
-    coefficients = np.zeros((n, len(tasks)))
-    for t, task in enumerate(tasks):
-        rows = task.gram_rows(task.problem.row)
-        np.add.at(coefficients[:, t], rows, task.beta)
-    used = np.flatnonzero(coefficients.any(axis=1))
+    coefficients = coefficient_matrix(
+        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    )
+    used = np.flatnonzero(np.diff(coefficients.indptr))
     exact = np.zeros((len(sample), len(tasks)))
     for first in range(0, len(used), 1024):
         part = used[first : first + 1024]
@@ -277,7 +278,7 @@ def _rounding_errors(
         else:
             both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
             values = kernel.evaluate(Pair(*both))
-        exact += values @ coefficients[part]
+        exact += (coefficients[part].T @ values.T).T
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
         at = np.searchsorted(own, sample)
