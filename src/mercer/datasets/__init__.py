@@ -8,8 +8,15 @@ from mercer.datasets.splits import (
     stratified_folds,
     train_validation_test_split,
 )
+from mercer.datasets.stream import noisy_stream
+from mercer.datasets.toys import make_clouds, make_moons, make_rings, make_sheet
 
 __all__ = [
+    "make_clouds",
+    "make_moons",
+    "make_rings",
+    "make_sheet",
+    "noisy_stream",
     "per_class_split",
     "stratified_folds",
     "train_validation_test_split",
