@@ -68,6 +68,13 @@ def test_three_parts_are_exact(sizes, seed, ratios):
     assert (np.abs(table - exact) < 1 - 1e-9).all()
 
 
+def test_a_share_that_is_whole_stays_whole():
+    # The largest sum of fractions would give the last class 7, 2 and 1.
+    y = np.repeat(range(6), [27, 27, 20, 12, 25, 10])
+    parts = train_validation_test_split(y, y, ratios=(12, 5, 3), random_state=0)
+    assert [int((part == 5).sum()) for part in parts[3:]] in ([6, 3, 1], [6, 2, 2])
+
+
 def test_sixty_twenty_twenty():
     y = np.repeat([3, 8], [5000, 4990])
     parts = train_validation_test_split(y, y, random_state=0)
