@@ -1,0 +1,57 @@
+"""The digits that come with scikit-learn."""
+
+from __future__ import annotations
+
+from sklearn.utils import Bunch
+
+from mercer.datasets.result import Arrays, pack_images
+
+__all__ = ["load_digits"]
+
+WHITE = 16
+
+
+def load_digits(
+    *, as_images: bool = False, scale: bool = False, as_bunch: bool = False
+) -> Arrays | Bunch:
+    """Load scikit-learn's 1,797 handwritten digits of 8 by 8 pixels.
+
+    Parameters
+    ----------
+    as_images : bool, default=False
+        Whether X is a stack of images, (1797, 8, 8), or has one row of 64 pixels for
+        each.
+    scale : bool, default=False
+        Whether pixels are float32 in [0, 1], or float64 from 0 to 16 as in
+        scikit-learn.
+    as_bunch : bool, default=False
+        Whether to return a Bunch with ``data``, ``target``, ``images``,
+        ``target_names`` and ``DESCR``.
+
+    Returns
+    -------
+    X : ndarray of shape (1797, 64) or (1797, 8, 8)
+        The pixels, 0 for paper.
+    y : ndarray of shape (1797,)
+        The digits, int64.
+
+    Examples
+    --------
+    >>> from mercer.datasets import load_digits
+    >>> X, y = load_digits(scale=True)
+    >>> X.shape, float(X.max()), y[:5]
+    ((1797, 64), 1.0, array([0, 1, 2, 3, 4]))
+    """
+    from sklearn.datasets import load_digits as read
+
+    digits = read()
+    return pack_images(
+        digits.images,
+        digits.target,
+        white=WHITE,
+        scale=scale,
+        as_images=as_images,
+        as_bunch=as_bunch,
+        target_names=digits.target_names,
+        DESCR=digits.DESCR,
+    )

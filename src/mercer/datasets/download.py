@@ -1,0 +1,85 @@
+"""Downloads with checksums: a file is there in full, or not at all."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mercer.datasets.places import cache_folder, how_to_get
+
+__all__ = ["Remote", "fetch"]
+
+log = logging.getLogger("mercer")
+
+TIMEOUT = 30
+CHUNK = 2**20
+REASON_LENGTH = 160
+
+
+class Remote(NamedTuple):
+    """A file that can be had from several servers, and the digest of its bytes."""
+
+    name: str
+    mirrors: tuple[str, ...]
+    sha256: str
+    size: int
+
+
+def fetch(remotes: Sequence[Remote], what: str, instead: str = "") -> list[Path]:
+    """Download what is not in the cache yet, and return the paths of all files.
+
+    A file gets its name only once its checksum is right, so that neither a broken
+    connection nor a wrong file leaves anything behind.  ``instead`` is what errors
+    suggest beside getting the files by hand.
+    """
+    remedy = how_to_get(" and ".join(remote.name for remote in remotes))
+    remedy += f" {instead}" if instead else ""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            f"{what} is not on this machine, and downloads need pooch, which is not "
+            f'installed: pip install "mercer[all]". {remedy}'
+        ) from error
+    return [_fetch_one(pooch, remote, what, remedy) for remote in remotes]
+
+
+def _fetch_one(pooch: Any, remote: Remote, what: str, remedy: str) -> Path:
+    """Try one mirror after the other."""
+    folder = cache_folder()
+    reasons = []
+    for mirror in remote.mirrors:
+        url = mirror + remote.name
+        log.info("%s: %.1f MB from %s", what, remote.size / 1e6, url)
+        try:
+            path = pooch.retrieve(
+                url,
+                known_hash=f"sha256:{remote.sha256}",
+                fname=remote.name,
+                path=folder,
+                downloader=pooch.HTTPDownloader(timeout=TIMEOUT, chunk_size=CHUNK),
+            )
+        except (OSError, ValueError) as error:
+            reasons.append(f"{url} ({_short(error)})")
+        else:
+            return Path(path)
+    raise OSError(
+        f"{what} could not be downloaded. Tried {'; '.join(reasons)}. Is this machine "
+        f"online, and may it write to {folder}? {remedy}"
+    )
+
+
+def _short(error: Exception) -> str:
+    """Return what went wrong in one line of reasonable length."""
+    import requests  # what pooch downloads with
+
+    if isinstance(error, requests.ConnectionError):
+        return "no connection"
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {TIMEOUT} s"
+    if isinstance(error, ValueError) and "does not match" in str(error):
+        return "what came has a wrong checksum and was thrown away"
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 3] + "..."

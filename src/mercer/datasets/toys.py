@@ -1,0 +1,253 @@
+"""Small sets to look at: clouds, rings, moons, and a sheet in space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from mercer.datasets.checks import Seed, as_generator, check_count, check_number
+from mercer.datasets.result import Arrays, pack
+
+__all__ = ["cloud_centres", "make_clouds", "make_moons", "make_rings", "make_sheet"]
+
+# Neighbouring moons interlock, and no two of them touch.
+MOON_STEP = 1.2
+MOON_DROP = 0.5
+
+
+def make_clouds(
+    n_samples: int = 200,
+    *,
+    n_classes: int = 2,
+    n_features: int = 2,
+    separation: float = 4.0,
+    spread: float = 1.0,
+    random_state: Seed = None,
+    as_bunch: bool = False,
+) -> Arrays | Bunch:
+    """Make Gaussian clouds, one for each class.
+
+    Their centres stand around the origin, neighbours ``separation`` apart. For two
+    classes no classifier errs less often than Φ(−separation / (2 spread)).
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        How many points in all; classes differ by one at most.
+    n_classes : int, default=2
+        How many clouds.
+    n_features : int, default=2
+        How many columns; centres differ in the first two.
+    separation : float, default=4.0
+        Distance between the centres of neighbours.
+    spread : float, default=1.0
+        Standard deviation of a cloud, the same in all directions.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed; None makes the points different each time.
+    as_bunch : bool, default=False
+        Whether to return a Bunch with ``data``, ``target`` and ``centres``.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    y : ndarray of shape (n_samples,)
+        Their classes, 0, 1, ...
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_clouds
+    >>> X, y = make_clouds(100, n_classes=3, random_state=0)
+    >>> X.shape, [int((y == c).sum()) for c in range(3)]
+    ((100, 2), [34, 33, 33])
+    """
+    spread = check_number("spread", spread)
+    centres = cloud_centres(n_classes, n_features, separation)
+    rng = as_generator(random_state)
+    y = _even_labels(n_samples, n_classes, rng)
+    X = centres[y] + spread * rng.standard_normal((len(y), centres.shape[1]))
+    return pack(X, y, as_bunch, centres=centres)
+
+
+def cloud_centres(n_classes: int, n_features: int, separation: float) -> NDArray:
+    """Return centres on a circle in the first two axes, neighbours equally distant."""
+    n_classes = check_count("n_classes", n_classes, least=2)
+    n_features = check_count("n_features", n_features, least=2)
+    separation = check_number("separation", separation)
+    angle = np.arange(n_classes) * (2 * np.pi / n_classes)
+    centres = np.zeros((n_classes, n_features))
+    centres[:, 0] = -np.cos(angle)
+    centres[:, 1] = np.sin(angle)
+    return centres * (separation / (2 * np.sin(np.pi / n_classes)))
+
+
+def make_rings(
+    n_samples: int = 200,
+    *,
+    radii: Sequence[float] = (0.3, 1.0),
+    noise: float = 0.05,
+    random_state: Seed = None,
+    as_bunch: bool = False,
+) -> Arrays | Bunch:
+    """Make rings around the origin, one for each class: no line separates them.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        How many points in all; classes differ by one at most.
+    radii : sequence of float, default=(0.3, 1.0)
+        Radius of each ring.
+    noise : float, default=0.05
+        Standard deviation of the noise on each coordinate.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed; None makes the points different each time.
+    as_bunch : bool, default=False
+        Whether to return a Bunch with ``data`` and ``target``.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The points.
+    y : ndarray of shape (n_samples,)
+        Their rings, 0, 1, ..., in the order of ``radii``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.datasets import make_rings
+    >>> X, y = make_rings(50, radii=(1, 2), noise=0, random_state=0)
+    >>> bool(np.allclose(np.hypot(*X.T), y + 1))
+    True
+    """
+    radius = np.array([check_number("an entry of radii", r) for r in radii])
+    if len(radius) == 0:
+        raise ValueError("radii must have at least one entry, got none.")
+    noise = check_number("noise", noise)
+    rng = as_generator(random_state)
+    y = _even_labels(n_samples, len(radius), rng)
+    angle = rng.uniform(0, 2 * np.pi, len(y))
+    X = radius[y, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return pack(X + noise * rng.standard_normal(X.shape), y, as_bunch)
+
+
+def make_moons(
+    n_samples: int = 200,
+    *,
+    n_moons: int = 2,
+    noise: float = 0.1,
+    random_state: Seed = None,
+    as_bunch: bool = False,
+) -> Arrays | Bunch:
+    """Make half circles that interlock, one for each class.
+
+    Their radius is 1; they open downwards and upwards by turns, each 1.2 to the right
+    of the one before, so that without noise no two of them touch.
+
+    Parameters
+    ----------
+    n_samples : int, default=200
+        How many points in all; classes differ by one at most.
+    n_moons : int, default=2
+        How many half circles.
+    noise : float, default=0.1
+        Standard deviation of the noise on each coordinate.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed; None makes the points different each time.
+    as_bunch : bool, default=False
+        Whether to return a Bunch with ``data`` and ``target``.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        The points.
+    y : ndarray of shape (n_samples,)
+        Their moons, 0, 1, ..., from left to right.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_moons
+    >>> X, y = make_moons(90, n_moons=3, random_state=0)
+    >>> [int((y == moon).sum()) for moon in range(3)]
+    [30, 30, 30]
+    """
+    n_moons = check_count("n_moons", n_moons, least=2)
+    noise = check_number("noise", noise)
+    rng = as_generator(random_state)
+    y = _even_labels(n_samples, n_moons, rng)
+    angle = rng.uniform(0, np.pi, len(y))
+    is_lower = y % 2 == 1
+    X = np.column_stack([np.cos(angle), np.where(is_lower, -1, 1) * np.sin(angle)])
+    X += np.column_stack([MOON_STEP * y, np.where(is_lower, MOON_DROP, 0.0)])
+    return pack(X + noise * rng.standard_normal(X.shape), y, as_bunch)
+
+
+def make_sheet(
+    n_samples: int = 500,
+    *,
+    n_features: int = 3,
+    lengths: Sequence[float] = (3.0, 1.0),
+    noise: float = 0.1,
+    random_state: Seed = None,
+    as_bunch: bool = False,
+) -> Arrays | Bunch:
+    """Make points close to a plane that lies askew in space, for PCA.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        How many points.
+    n_features : int, default=3
+        Dimension of the space.
+    lengths : sequence of float, default=(3.0, 1.0)
+        Standard deviations of the Gaussian along the axes of the plane; more than two
+        make it a flat of that dimension.
+    noise : float, default=0.1
+        Standard deviation of the noise, in all directions of space.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the plane and of the points; None makes them different each time.
+    as_bunch : bool, default=False
+        Whether to return a Bunch with ``data``, ``target`` and ``axes``, whose rows are
+        the axes of the plane.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    positions : ndarray of shape (n_samples, n_axes)
+        Where they are on the plane, before noise; ``target`` of the Bunch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.datasets import make_sheet
+    >>> X, positions = make_sheet(1000, noise=0.01, random_state=1)
+    >>> X.shape, positions.shape
+    ((1000, 3), (1000, 2))
+    >>> np.sqrt(np.linalg.eigvalsh(np.cov(X.T))).round(1)
+    array([0., 1., 3.])
+    """
+    n_samples = check_count("n_samples", n_samples)
+    n_features = check_count("n_features", n_features)
+    deviations = np.array([check_number("an entry of lengths", v) for v in lengths])
+    noise = check_number("noise", noise)
+    if not 1 <= len(deviations) <= n_features:
+        raise ValueError(
+            f"lengths must have 1 to n_features={n_features} entries, got "
+            f"{len(deviations)}."
+        )
+    rng = as_generator(random_state)
+    axes = np.linalg.qr(rng.standard_normal((n_features, len(deviations))))[0].T
+    positions = deviations * rng.standard_normal((n_samples, len(deviations)))
+    X = positions @ axes + noise * rng.standard_normal((n_samples, n_features))
+    return pack(X, positions, as_bunch, axes=axes)
+
+
+def _even_labels(
+    n_samples: int, n_classes: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return labels in random order, as many of each class as can be."""
+    n_samples = check_count("n_samples", n_samples, least=n_classes)
+    return rng.permutation(np.arange(n_samples, dtype=np.int64) % n_classes)
