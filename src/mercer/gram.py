@@ -33,9 +33,11 @@ __all__ = [
     "Demand",
     "RowGram",
     "Source",
+    "Tiles",
     "WholeGram",
     "apply",
     "gram_matrix",
+    "warm_up",
 ]
 
 # A tile has about so many values: large enough for the matrix product, small enough for
@@ -86,7 +88,7 @@ def _ranges(first: int, stop: int, most: int) -> list[slice]:
 _thread = threading.local()
 
 
-class _Tiles:
+class Tiles:
     """Evaluates tiles of a kernel; a tile lasts until the thread asks for the next."""
 
     def __init__(self, kernel: Kernel):
@@ -150,7 +152,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     """Return the whole matrix of one operand with itself."""
     n = len(operand)
     matrix = np.empty((n, n), dtype=operand.dtype)
-    tile_of = _Tiles(kernel)
+    tile_of = Tiles(kernel)
     strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, STRIP_ROWS)]
 
     def fill(tile: tuple[slice, Operand, slice]) -> None:
@@ -163,12 +165,12 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
         for rows, left in strips
         for columns in _ranges(rows.start, n, STRIP_COLUMNS)
     ]
-    _warm_up(kernel, operand)
+    warm_up(kernel, operand)
     _run_tiles(kernel, threads, fill, tiles)
     return matrix
 
 
-def _warm_up(kernel: Kernel, operand: Operand) -> None:
+def warm_up(kernel: Kernel, operand: Operand) -> None:
     """Derive what the kernel keeps of an operand before threads ask for its parts."""
     if not any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
         kernel.evaluate(Pair(operand.rows(slice(0, 1)), operand))
@@ -200,13 +202,13 @@ class RowGram:
         # At least two rows: less than a pair no solver can work with.
         self.capacity = int(np.clip(budget // (n * self.dtype.itemsize), 2, n))
         self._threads = threads
-        self._tile_of = _Tiles(kernel)
+        self._tile_of = Tiles(kernel)
         self._clock = 0
         self._stores = [
             _RowStore(n, stop - first, self.capacity, self.dtype, patience)
             for first, stop in zip(self.starts[:-1], self.starts[1:], strict=True)
         ]
-        _warm_up(kernel, operand)
+        warm_up(kernel, operand)
 
     def provide(self, demands: Sequence[Demand]) -> None:
         """Make rows available, computing those that are not kept, all in one go.
@@ -296,14 +298,14 @@ def apply(
     """
     dtype = np.result_type(left.dtype, right.dtype)
     result = np.zeros((len(left), weights.matrix.shape[1]))
-    tile_of = _Tiles(kernel)
+    tile_of = Tiles(kernel)
     height = _height(len(left))
     pieces = [
         (right.rows(columns), weights.dense_parts(columns, dtype))
         for columns in _ranges(0, len(right), _width(height))
     ]
     if pieces:
-        _warm_up(kernel, right)
+        warm_up(kernel, right)
 
     def fill(rows: slice) -> None:
         part = left.rows(rows)
@@ -347,8 +349,8 @@ def gram_matrix(
         matrix = np.empty(
             (len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype)
         )
-        tile_of = _Tiles(bound)
-        _warm_up(bound, right)
+        tile_of = Tiles(bound)
+        warm_up(bound, right)
 
         def fill(rows: slice) -> None:
             part = left.rows(rows)

@@ -9,18 +9,21 @@ precision from where it stands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.blockgram import BlockGram
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task, decompose, refresh
-from mercer.core.problem import DualProblem, Solution, certify
+from mercer.core.problem import DualProblem, Solution, certify, layout
 from mercer.core.smo import solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.gram import Demand, RowGram, WholeGram
 from mercer.kernels.base import Kernel
+from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
@@ -35,6 +38,8 @@ SAFETY = 0.9
 MOST_FOR_ROUNDING = 0.6
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
+# Up to this many samples a task that has not all of them gets a matrix of its own.
+SMALL_TASK = 2000
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Enough problems at once to fill the matrix products; those that are done leave their
@@ -120,7 +125,8 @@ def _spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 
 
 def _solution(task: Task, error: float, tol: float) -> Solution:
-    bias, objective, kkt_gap, dual_gap = certify(task.problem, task.beta, task.f)
+    found = task.certificate or certify(task.problem, task.beta, task.f)
+    bias, objective, kkt_gap, dual_gap = found
     converged = kkt_gap + 2.0 * error <= tol
     return Solution(
         task.beta, task.f, bias, objective, kkt_gap, dual_gap, task.n_iter, converged
@@ -139,6 +145,13 @@ def _prepare(
     """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
     max_iter = np.iinfo(np.int64).max if settings.max_iter < 0 else settings.max_iter
     budget = budget_bytes(settings.cache_size)
+    if isinstance(data, Operand) and _wants_blocks(
+        kernel, data, starts, tasks, settings, threads, budget
+    ):
+        blocks = BlockGram(kernel, data, starts, threads)
+        return partial(
+            _solve_small, blocks, tasks, max_iter, settings.shrinking, threads, progress
+        )
     if isinstance(data, Operand) and _wants_whole(data, settings, budget):
         data = WholeGram.compute(kernel, data, starts, threads)
     solver = settings.solver
@@ -174,6 +187,68 @@ def _prepare(
                 after_each()
 
     return solve
+
+
+def _wants_blocks(
+    kernel: Kernel,
+    data: Operand,
+    starts: Sequence[int],
+    tasks: list[Task],
+    settings: Settings,
+    threads: Threads,
+    budget: int,
+) -> bool:
+    """Decide whether each task gets a Gram matrix of its own."""
+    largest = max(len(task.f) for task in tasks)
+    values = int((np.diff(starts) ** 2).sum()) + threads.count * largest**2
+    return (
+        settings.solver == "auto"
+        and largest <= min(SMALL_TASK, len(data) // 2)
+        and values * data.dtype.itemsize <= budget
+        and not any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+    )
+
+
+def _solve_small(
+    gram: BlockGram,
+    tasks: list[Task],
+    max_iter: int,
+    shrinking: bool,
+    threads: Threads,
+    progress: Progress | None,
+    tol: float,
+) -> None:
+    """Solve tasks one by one, each on its own matrix; tasks on the same share it."""
+    together: dict[tuple[int, ...], list[Task]] = {}
+    for task in tasks:
+        together.setdefault(tuple(task.blocks), []).append(task)
+
+    def solve(run: list[tuple[int, ...]]) -> None:
+        for blocks, square in gram.squares(run):
+            for task in together[blocks]:
+                _solve_on(square, task, tol, max_iter, shrinking, threads.stop)
+
+    after_each = None if progress is None else (lambda: progress(tasks))
+    threads.map(solve, gram.runs(together), after_each)
+
+
+def _solve_on(
+    square: NDArray,
+    task: Task,
+    tol: float,
+    max_iter: int,
+    shrinking: bool,
+    stop: NDArray,
+) -> None:
+    """Solve a task on its own matrix."""
+    problem, beta, f = task.problem, task.beta, task.f
+    if beta.any():
+        f[:] = square @ np.bincount(problem.row, beta, len(f))
+    steps = max_iter - task.n_iter
+    outcome = solve_whole(
+        square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
+    )
+    task.note(outcome, tol)
 
 
 def _wants_whole(data: Operand, settings: Settings, budget: int) -> bool:

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.choice import choose_set
-from mercer.core.problem import DualProblem, Layout, certify, layout
+from mercer.core.problem import (
+    Certificate,
+    DualProblem,
+    Layout,
+    certify,
+    layout,
+)
 from mercer.core.rows import add_rows, extend_square
 from mercer.core.smo import minimise_pairs
 
@@ -71,6 +77,7 @@ class Task:
         self.gap = np.inf
         self.stalled = False
         self.done = False
+        self.certificate: Certificate | None = None  #: of where it stands, if known
         self.working_set = np.empty(0, dtype=np.int64)
         self._new = self.working_set  #: positions of the latest members
         self._square: NDArray | None = None
@@ -119,7 +126,8 @@ class Task:
         """Take down how a run of another solver ended."""
         n_iter, _, self.stalled = outcome
         self.n_iter += n_iter
-        self.gap = certify(self.problem, self.beta, self.f).kkt_gap
+        self.certificate = certify(self.problem, self.beta, self.f)
+        self.gap = self.certificate.kkt_gap
         self.done = self.gap <= tol
 
     def wanted(self) -> list[Wanted]:
@@ -145,6 +153,7 @@ class Task:
         )
         change = beta - self.beta[ws]
         self.beta[ws] = beta
+        self.certificate = None
         self.n_iter += n_iter
         moved = np.flatnonzero(change)
         self.moved = _sum_by_row(rows[moved], change[moved])

@@ -19,11 +19,12 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`.
 """
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mercer.core.jit import jit
 
 __all__ = [
     "Certificate",
@@ -92,58 +93,97 @@ def layout(problem: DualProblem, columns: NDArray[np.int64] | None = None) -> La
     ``columns`` lists the stretches ``(first, stop)`` of Gram columns that hold the
     problem's rows, in order; by default one stretch that begins at column 0.
     """
-    n_rows = int(problem.row.max()) + 1
     if columns is None:
-        columns = np.array([[0, n_rows]], dtype=np.int64)
+        columns = np.array([[0, problem.row.max() + 1]], dtype=np.int64)
     length = columns[:, 1] - columns[:, 0]
-    first_row = np.concatenate([[0], np.cumsum(length)[:-1]])
-    span = np.column_stack([first_row, length, columns[:, 0]]).astype(np.int64)
+    span = np.empty((len(columns), 3), dtype=np.int64)
+    span[:, 0] = np.cumsum(length) - length
+    span[:, 1] = length
+    span[:, 2] = columns[:, 0]
+    return Layout(*_pieces(problem.row, problem.group, span))
 
-    m = len(problem.row)
-    which = np.searchsorted(first_row, problem.row, side="right") - 1
-    cut = np.flatnonzero(
-        (np.diff(problem.row) != 1)
-        | (np.diff(problem.group) != 0)
-        | (np.diff(which) != 0)
-    )
-    cut = np.concatenate([[0], cut + 1, [m]])
-    first = np.concatenate([np.arange(a, b, PIECE) for a, b in pairwise(cut)])
-    stop = np.append(first[1:], m)
-    column = problem.row[first] - first_row[which[first]] + columns[which[first], 0]
-    piece = np.column_stack([first, stop - first, problem.row[first], column])
-    starts = np.flatnonzero(np.diff(problem.group[first], prepend=-1))
-    group_start = np.concatenate([starts, [len(first)]])
-    return Layout(
-        np.ascontiguousarray(piece, dtype=np.int64),
-        np.ascontiguousarray(span),
-        group_start.astype(np.int64),
-    )
+
+@jit
+def _pieces(row, group, span):
+    """Cut variables where rows, stretches or groups are not the same run any more."""
+    m = len(row)
+    piece = np.empty((m, 4), dtype=np.int64)
+    group_start = np.empty(m + 1, dtype=np.int64)
+    n_pieces, n_groups, s = 0, 0, 0
+    for v in range(m):
+        r = row[v]
+        goes_on = (
+            v > 0
+            and r == row[v - 1] + 1
+            and r < span[s, 0] + span[s, 1]
+            and group[v] == group[v - 1]
+            and piece[n_pieces - 1, 1] < PIECE
+        )
+        if goes_on:
+            piece[n_pieces - 1, 1] += 1
+            continue
+        if v == 0 or group[v] != group[v - 1]:
+            group_start[n_groups] = n_pieces
+            n_groups += 1
+            s = 0
+        while r < span[s, 0]:
+            s -= 1
+        while r >= span[s, 0] + span[s, 1]:
+            s += 1
+        piece[n_pieces, 0] = v
+        piece[n_pieces, 1] = 1
+        piece[n_pieces, 2] = r
+        piece[n_pieces, 3] = r - span[s, 0] + span[s, 2]
+        n_pieces += 1
+    group_start[n_groups] = n_pieces
+    return piece[:n_pieces].copy(), span, group_start[: n_groups + 1].copy()
 
 
 def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
     """Return bias, objective and both gaps of ``beta``, given ``f = K beta`` by row."""
     p, lo, hi, _, row, group = problem
-    gradient = f[row] + p
-    objective = 0.5 * float(beta @ (gradient + p))
-    kkt_gap, dual_gap, multipliers = 0.0, 0.0, []
-    for g in np.unique(group):
-        mine = group == g
-        G, b, low, high = gradient[mine], beta[mine], lo[mine], hi[mine]
-        up, down = b < high, b > low
-        least = G[up].min() if up.any() else np.inf
-        most = G[down].max() if down.any() else -np.inf
-        free = up & down
-        if free.any():
-            m = float(G[free].mean())
-        else:
-            ends = [v for v in (least, most) if np.isfinite(v)]
-            m = float(np.mean(ends)) if ends else 0.0
-        kkt_gap = float(np.maximum(kkt_gap, most - least))  # a NaN stays one
-        slack = G - m
-        dual_gap += float(np.maximum(slack * (b - low), slack * (b - high)).sum())
-        multipliers.append(m)
-    bias = -float(np.mean(multipliers))
-    return Certificate(bias, objective, kkt_gap, dual_gap)
+    found = _certify(p, lo, hi, row, group, beta, f)
+    return Certificate(*(float(v) for v in found))
+
+
+@jit
+def _certify(p, lo, hi, row, group, beta, f):
+    objective, kkt_gap, dual_gap, multipliers, nothing = 0.0, 0.0, 0.0, 0.0, 0.0
+    n_groups = 0
+    first = 0
+    while first < len(p):
+        stop = first
+        least, most, total, n_free = np.inf, -np.inf, 0.0, 0
+        while stop < len(p) and group[stop] == group[first]:
+            G, b = f[row[stop]] + p[stop], beta[stop]
+            nothing += 0.0 * G  # not so where G is not finite
+            objective += 0.5 * b * (G + p[stop])
+            if b < hi[stop]:
+                least = min(least, G)
+            if b > lo[stop]:
+                most = max(most, G)
+                if b < hi[stop]:
+                    total += G
+                    n_free += 1
+            stop += 1
+        # Of no free variable, the middle of what the bounds allow.
+        m = 0.0
+        if n_free:
+            m = total / n_free
+        elif np.isfinite(least) and np.isfinite(most):
+            m = 0.5 * (least + most)
+        elif np.isfinite(least) or np.isfinite(most):
+            m = least if np.isfinite(least) else most
+        kkt_gap = max(kkt_gap, most - least)
+        for v in range(first, stop):
+            slack = f[row[v]] + p[v] - m
+            dual_gap += max(slack * (beta[v] - lo[v]), slack * (beta[v] - hi[v]))
+        multipliers += m
+        n_groups += 1
+        first = stop
+    if nothing != 0.0:
+        kkt_gap = np.nan
+    return -multipliers / n_groups, objective, kkt_gap, dual_gap
 
 
 def c_svc(y: NDArray, C: NDArray) -> DualProblem:
