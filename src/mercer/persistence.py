@@ -257,9 +257,9 @@ def _read_header(data: bytes, path: Any) -> Any:
         raise ValueError(_damaged(path, f"wrong checksum of {wrong}"))
     if header is None:
         raise ValueError(
-            f"{path} is an archive, but not a model file of Mercer: it has no {HEADER}. "
-            "Give a file that mercer.save has written; what skops has written is read "
-            "by skops.io.load."
+            f"{path} is an archive, but not a model file of Mercer: it has no "
+            f"{HEADER}. Give a file that mercer.save has written; what skops has "
+            "written is read by skops.io.load."
         )
     return header
 
