@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from mercer.export import KernelFunction
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom, Precomputed
 from mercer.machine import KernelMachine
@@ -36,8 +37,11 @@ HEADER = "mercer.json"
 MODULES = ("mercer", "mercer.kernels", "mercer.kernels.base")
 # A function cannot be stored, and the base class is no kernel.
 REFUSED = (Custom, Kernel)
-# What kernels hold (columns), and the kernels of models that `to_sklearn` has made.
-MORE_TYPES = ("builtins.range", "mercer.export.KernelFunction")
+# Sparse data, columns of kernels, and the kernels of models that `to_sklearn` has made.
+MORE_TYPES = (
+    *(sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix),
+    *(range, KernelFunction),
+)
 
 
 def save(
@@ -51,8 +55,8 @@ def save(
     Parameters
     ----------
     model : estimator
-        A model of Mercer, fitted or not, or a pipeline or search of scikit-learn with
-        one inside.
+        A model of Mercer, fitted or not, or a pipeline of scikit-learn with one inside.
+        Of a search, save ``best_estimator_``.
     path : str or path
         The file; ".skops" is a good ending.
     trusted : iterable of types, default=()
@@ -160,7 +164,8 @@ def _allowed(trusted: Iterable[type]) -> set[str]:
         and issubclass(thing, BaseEstimator)
         and thing not in REFUSED
     ]
-    return {*map(_full_name, own), *map(_trusted_name, trusted), *MORE_TYPES}
+    own += MORE_TYPES
+    return {*map(_full_name, own), *map(_trusted_name, trusted)}
 
 
 def _full_name(kind: type) -> str:
@@ -206,8 +211,8 @@ def _why_not(model: BaseEstimator, unknown: list[str]) -> str:
         hint = "Take the callbacks off: set_callbacks()."
     else:
         hint = (
-            "If they are types of your own, pass save(model, path, trusted=[...]), and "
-            "the same to load; or use pickle or joblib for files that you trust."
+            "If you know these types, pass save(model, path, trusted=[...]), and the "
+            "same to load; or use pickle or joblib for files that you trust."
         )
     return (
         f"This {name} holds what cannot be stored safely: {', '.join(unknown)}. {hint}"
