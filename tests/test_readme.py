@@ -36,3 +36,12 @@ def test_new_kernel_in_contributing():
     both = (kernel + 2.0 * kernel).block(X)
     assert both == pytest.approx(3 / (1 + 0.3 * squared))
     assert SVC(kernel=kernel).fit(X, X[:, 0] > 0).converged_
+
+
+def test_model_files_page(tmp_path, monkeypatch):
+    pytest.importorskip("skops", reason="skops is an extra")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for example in blocks("docs/models.md"):
+        exec(compile(example, "docs/models.md", "exec"), names)
+    assert {path.name for path in tmp_path.iterdir()} == {"moons.skops", "moons.model"}

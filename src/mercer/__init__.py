@@ -2,8 +2,18 @@
 
 from mercer import datasets, kernels
 from mercer.gram import gram_matrix
+from mercer.libsvm import export_libsvm
+from mercer.persistence import load, save
 from mercer.svc import SVC
 
-__all__ = ["SVC", "datasets", "gram_matrix", "kernels"]
+__all__ = [
+    "SVC",
+    "datasets",
+    "export_libsvm",
+    "gram_matrix",
+    "kernels",
+    "load",
+    "save",
+]
 
 __version__ = "0.1.0"

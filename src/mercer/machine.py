@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
 
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
+from mercer.export import to_sklearn
 from mercer.gram import WholeGram, apply
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
@@ -92,6 +93,24 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return isinstance(self.kernel, Precomputed) or (
             isinstance(self.kernel, str) and self.kernel == "precomputed"
         )
+
+    def to_sklearn(self) -> Any:
+        """Return a fitted estimator of scikit-learn with the same decision values.
+
+        It is the class of the same name, with this kernel as a function if scikit-learn
+        does not have it; for one-vs-rest of more than two classes a
+        ``OneVsRestClassifier``. Other schemes and decodings have no counterpart. It
+        computes in double precision, whatever the data had.
+
+        With ``probability=True`` the probabilities differ by up to about 0.005, where
+        scikit-learn ends the coupling of pairs, and its ``predict`` goes by the
+        decision values, not by the probabilities; a warning says so.
+
+        Returns
+        -------
+        estimator
+        """
+        return to_sklearn(self)
 
     def _solve(
         self, X: Any, y: Any, targets: NDArray, sample_weight: Any

@@ -1,0 +1,55 @@
+"""Files that are either whole or not there: a crash leaves what was there before."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["replacing"]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of ``path`` once it is whole and on disk.
+
+    It is written beside ``path`` under another name, and renamed at the end, which
+    file systems do at once or not at all. After an error the new file is gone, and the
+    old one is as it was.
+    """
+    # A link stays a link: what it points to is replaced.
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} cannot be written: the folder {target.parent} does not exist. "
+            "Create it first."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Give the name of a file.")
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(new, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, new)
+        os.replace(new, target)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming last, where folders can be opened (not on Windows)."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
