@@ -3,11 +3,20 @@
 from mercer import datasets, kernels
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
+from mercer.novelty import OneClassSVM
+from mercer.nusvc import NuSVC
 from mercer.persistence import load, save
 from mercer.svc import SVC
+from mercer.svdd import SVDD
+from mercer.svr import SVR, NuSVR
 
 __all__ = [
     "SVC",
+    "SVDD",
+    "SVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "datasets",
     "export_libsvm",
     "gram_matrix",

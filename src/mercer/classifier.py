@@ -79,9 +79,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         """Build the problem of two sides, ±1, with a weight for each sample."""
 
-    def _keep_solutions(self, solutions: list[Solution]) -> list[Solution]:
-        """Return solutions in the scale of decision values; most are already."""
-        return solutions
+    #: whether samples must lie class by class, as groups of a problem want it
+    _by_class: ClassVar[bool] = False
+
+    def _check_task(self, sides: NDArray, weight: NDArray) -> None:
+        """Refuse a task that cannot be solved."""
+
+    def _rescaled(self, solution: Solution) -> Solution:
+        """Return a solution in the scale of decision values, as most are already."""
+        return solution
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_choices()
@@ -92,7 +98,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self.multiclass, self.code, len(self.classes_), self._random
         )
         tasks, solutions = self._solve(X, y, codes, sample_weight)
-        solutions = self._keep_solutions(solutions)
+        solutions = [self._rescaled(s) for s in solutions]
         step = 1 + N_FOLDS if self._is_calibrated() else 1
         machines = solutions[::step]
         self._report(machines)
@@ -157,7 +163,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 "Invalid input - all samples with positive weights belong to the same "
                 "class."
             )
-        if (self.code_ != 0).all():
+        if (self.code_ != 0).all() and not self._by_class:
             order, starts = np.arange(len(y)), [0, len(y)]
         else:
             order = np.argsort(y, kind="stable")
@@ -170,22 +176,27 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         specs = []
         for column, beta in zip(self.code_.T, self._positive_weights(), strict=True):
             blocks = (
-                (0,)
-                if len(starts) == 2
-                else tuple(int(c) for c in np.flatnonzero(column))
+                (0,) if len(starts) == 2 else tuple(np.flatnonzero(column).tolist())
             )
             rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in blocks])
             sides = column[y[rows]]
-            problem = self._problem(
-                sides, weight[rows] * np.where(sides > 0, beta, 1.0)
-            )
-            specs.append(TaskSpec(problem, blocks))
+            own = weight[rows] * np.where(sides > 0, beta, 1.0)
+            self._check_task(sides, own)
+            specs.append(TaskSpec(self._problem(sides, own), blocks))
             if self._is_calibrated():
+                # Without weight a sample has no say, but still a decision value.
                 specs += [
-                    TaskSpec(_without(problem, fold[rows] == k), blocks)
+                    TaskSpec(self._problem(sides, own * (fold[rows] != k)), blocks)
                     for k in range(N_FOLDS)
                 ]
         return Tasks(specs, order, starts)
+
+    def _report(self, solutions: list[Solution]) -> None:
+        """Keep the certificates of the machines."""
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self.objective_ = np.array([s.objective for s in solutions])
+        self.dual_gap_ = np.array([s.dual_gap for s in solutions])
+        self.kkt_gap_ = np.array([s.kkt_gap for s in solutions])
 
     def _positive_weights(self) -> NDArray:
         """Return the factor of C on the positive side of each task."""
@@ -211,7 +222,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows = [tasks.samples(spec) for spec in tasks.specs[::step]]
         weights = coefficient_matrix(
             len(y),
-            [(r, s.beta) for r, s in zip(rows, machines, strict=True)],
+            [
+                (r[spec.problem.row], s.beta)
+                for r, spec, s in zip(rows, tasks.specs[::step], machines, strict=True)
+            ],
         )
         used = np.flatnonzero(np.diff(weights.indptr))
         self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
@@ -362,15 +376,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _probabilities(self, decisions: NDArray) -> NDArray:
         sides = Sigmoids(self.probA_, self.probB_)(decisions)
         return class_probabilities(sides, self.code_)
-
-
-def _without(problem: DualProblem, left_out: NDArray) -> DualProblem:
-    """Return the problem in which some samples have no say, but still a decision."""
-    return problem._replace(
-        lo=np.where(left_out, 0.0, problem.lo),
-        hi=np.where(left_out, 0.0, problem.hi),
-        start=np.where(left_out, 0.0, problem.start),
-    )
 
 
 def _class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:

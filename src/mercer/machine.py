@@ -38,7 +38,10 @@ from mercer.progress import FitProgress
 from mercer.solvers import SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
 
-__all__ = ["KernelMachine", "Tasks"]
+__all__ = ["UNBOUNDED", "KernelMachine", "Tasks"]
+
+# Stands for C = inf, so that arithmetic with bounds stays finite.
+UNBOUNDED = 1e200
 
 
 class Tasks(NamedTuple):
@@ -119,14 +122,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
         ``y`` is what callbacks see, ``targets`` what the problems are built from.
         """
-        kernel = as_kernel(
-            self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
-        )
         weight = _check_sample_weight(
             sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
         )
         tasks = self._tasks(targets, weight)
-        self.kernel_ = kernel.bind(X)
+        self.kernel_ = self._make_kernel().bind(X)
         settings = Settings(
             solver=self.solver,
             tol=self.tol,
@@ -159,16 +159,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self._warn(solutions, progress.stopped_early)
         return tasks, solutions
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            multi_output=False,
+    def _make_kernel(self) -> Kernel:
+        return as_kernel(
+            self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        settings: dict[str, Any] = dict(
+            dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
+        )
+        if y is None:
+            X = validate_data(self, X, **settings)
+        else:
+            X, y = validate_data(self, X, y, multi_output=False, **settings)
         if self._is_precomputed():
             if sparse.issparse(X):
                 raise TypeError("Sparse precomputed kernels are not supported.")
@@ -188,13 +191,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             diag = np.array(matrix.diagonal(), dtype=np.float64)
             return WholeGram(matrix, diag, tasks.starts)
         return Operand(X, order=None if in_order else tasks.order, run=threads.map)
-
-    def _report(self, solutions: Sequence[Solution]) -> None:
-        """Keep the certificates of the machines."""
-        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
-        self.objective_ = np.array([s.objective for s in solutions])
-        self.dual_gap_ = np.array([s.dual_gap for s in solutions])
-        self.kkt_gap_ = np.array([s.kkt_gap for s in solutions])
 
     def _warn(self, solutions: Sequence[Solution], stopped_early: bool) -> None:
         left = [s for s in solutions if not s.converged]

@@ -126,10 +126,9 @@ def _spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 
 def _solution(task: Task, error: float, tol: float) -> Solution:
     found = task.certificate or certify(task.problem, task.beta, task.f)
-    bias, objective, kkt_gap, dual_gap = found
-    converged = kkt_gap + 2.0 * error <= tol
+    converged = found.kkt_gap + 2.0 * error <= tol
     return Solution(
-        task.beta, task.f, bias, objective, kkt_gap, dual_gap, task.n_iter, converged
+        task.beta, task.f, *found[:4], task.n_iter, converged, found.multipliers
     )
 
 

@@ -11,11 +11,9 @@ from sklearn.utils._param_validation import Interval
 
 from mercer.classifier import KernelClassifier
 from mercer.core.problem import DualProblem, c_svc
+from mercer.machine import UNBOUNDED
 
 __all__ = ["SVC"]
-
-# Stands for C = inf, so that arithmetic with bounds stays finite.
-UNBOUNDED = 1e200
 
 
 class SVC(KernelClassifier):

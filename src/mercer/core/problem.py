@@ -33,7 +33,12 @@ __all__ = [
     "Solution",
     "c_svc",
     "certify",
+    "epsilon_svr",
     "layout",
+    "nu_svc",
+    "nu_svr",
+    "one_class",
+    "svdd",
 ]
 
 
@@ -64,6 +69,7 @@ class Solution(NamedTuple):
     dual_gap: float  #: primal minus dual
     n_iter: int
     converged: bool
+    multipliers: tuple[float, ...] = ()  #: one for each group
 
 
 class Certificate(NamedTuple):
@@ -73,6 +79,7 @@ class Certificate(NamedTuple):
     objective: float
     kkt_gap: float
     dual_gap: float
+    multipliers: tuple[float, ...]  #: one for each group; the bias is minus their mean
 
 
 class Layout(NamedTuple):
@@ -142,14 +149,16 @@ def _pieces(row, group, span):
 def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
     """Return bias, objective and both gaps of ``beta``, given ``f = K beta`` by row."""
     p, lo, hi, _, row, group = problem
-    found = _certify(p, lo, hi, row, group, beta, f)
-    return Certificate(*(float(v) for v in found))
+    multipliers = np.zeros(group[-1] + 1)
+    found = _certify(p, lo, hi, row, group, beta, f, multipliers)
+    objective, kkt_gap, dual_gap = (float(v) for v in found)
+    bias = -float(multipliers.mean())
+    return Certificate(bias, objective, kkt_gap, dual_gap, tuple(multipliers.tolist()))
 
 
 @jit
-def _certify(p, lo, hi, row, group, beta, f):
-    objective, kkt_gap, dual_gap, multipliers, nothing = 0.0, 0.0, 0.0, 0.0, 0.0
-    n_groups = 0
+def _certify(p, lo, hi, row, group, beta, f, multipliers):
+    objective, kkt_gap, dual_gap, nothing = 0.0, 0.0, 0.0, 0.0
     first = 0
     while first < len(p):
         stop = first
@@ -178,12 +187,11 @@ def _certify(p, lo, hi, row, group, beta, f):
         for v in range(first, stop):
             slack = f[row[v]] + p[v] - m
             dual_gap += max(slack * (beta[v] - lo[v]), slack * (beta[v] - hi[v]))
-        multipliers += m
-        n_groups += 1
+        multipliers[group[first]] = m
         first = stop
     if nothing != 0.0:
         kkt_gap = np.nan
-    return -multipliers / n_groups, objective, kkt_gap, dual_gap
+    return objective, kkt_gap, dual_gap
 
 
 def c_svc(y: NDArray, C: NDArray) -> DualProblem:
@@ -202,3 +210,84 @@ def c_svc(y: NDArray, C: NDArray) -> DualProblem:
         row=np.arange(m),
         group=np.zeros(m, dtype=np.intp),
     )
+
+
+def _fill(total: float, room: NDArray) -> NDArray:
+    """Share ``total`` out from the left, to each as much as it has room for."""
+    before = np.cumsum(room) - room
+    return np.clip(total - before, 0.0, room)
+
+
+def nu_svc(y: NDArray, weight: NDArray, nu: float) -> DualProblem:
+    r""":math:`\nu`-SVC: :math:`p = 0`, box between 0 and :math:`w_i y_i`.
+
+    Each side has the mass :math:`\nu \sum_i w_i / 2`, and is a group. Where ``nu`` is
+    too large for the smaller side, that side is full.
+    """
+    sides = np.asarray(y) < 0
+    row = np.argsort(sides, kind="stable")
+    sign = np.where(sides[row], -1.0, 1.0)
+    room = np.asarray(weight, dtype=np.float64)[row]
+    half = 0.5 * nu * room.sum()
+    start = np.concatenate([_fill(half, room[sign > 0]), _fill(half, room[sign < 0])])
+    return DualProblem(
+        p=np.zeros(len(row)),
+        lo=np.where(sign < 0, -room, 0.0),
+        hi=np.where(sign > 0, room, 0.0),
+        start=sign * start,
+        row=row,
+        group=sides[row].astype(np.intp),
+    )
+
+
+def epsilon_svr(z: NDArray, C: NDArray, epsilon: float) -> DualProblem:
+    r""":math:`\varepsilon`-SVR: each sample twice, above and below the tube."""
+    z = np.asarray(z, dtype=np.float64)
+    m = len(z)
+    return DualProblem(
+        p=np.concatenate([epsilon - z, -epsilon - z]),
+        lo=np.concatenate([np.zeros(m), -C]),
+        hi=np.concatenate([C, np.zeros(m)]),
+        start=np.zeros(2 * m),
+        row=np.tile(np.arange(m), 2),
+        group=np.zeros(2 * m, dtype=np.intp),
+    )
+
+
+def nu_svr(z: NDArray, C: NDArray, nu: float) -> DualProblem:
+    r""":math:`\nu`-SVR: the width of the tube follows from the mass on either side.
+
+    That is :math:`\nu \sum_i C_i / 2`.
+    """
+    z = np.asarray(z, dtype=np.float64)
+    m = len(z)
+    start = _fill(0.5 * nu * C.sum(), C)
+    problem = epsilon_svr(z, C, 0.0)
+    return problem._replace(
+        start=np.concatenate([start, -start]),
+        group=np.repeat(np.array([0, 1], dtype=np.intp), m),
+    )
+
+
+def one_class(weight: NDArray, nu: float) -> DualProblem:
+    r"""One-class: :math:`p = 0`, box from 0 to :math:`w_i`.
+
+    The mass is :math:`\nu \sum_i w_i`.
+    """
+    m = len(weight)
+    return DualProblem(
+        p=np.zeros(m),
+        lo=np.zeros(m),
+        hi=np.array(weight, dtype=np.float64),
+        start=_fill(nu * weight.sum(), weight),
+        row=np.arange(m),
+        group=np.zeros(m, dtype=np.intp),
+    )
+
+
+def svdd(diag: NDArray, C: NDArray) -> DualProblem:
+    r"""Smallest ball: :math:`p = -\frac12 \mathrm{diag} K`, box from 0 to :math:`C_i`.
+
+    The mass is 1.
+    """
+    return one_class(C, 0.0)._replace(p=-0.5 * diag, start=_fill(1.0, C))
