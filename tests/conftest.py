@@ -1,25 +1,12 @@
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
+
+from real_data import read_data
 
 
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-def read_data(name):
-    """Load a data set of MERCER_DATA, or skip the test."""
-    folder = os.environ.get("MERCER_DATA")
-    if not folder:
-        pytest.skip("MERCER_DATA is not set: it names the folder with the data sets")
-    path = Path(folder) / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{name}.npz is not in MERCER_DATA")
-    with np.load(path) as arrays:
-        return {key: arrays[key] for key in arrays.files}
 
 
 @pytest.fixture(scope="session")

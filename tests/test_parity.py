@@ -6,8 +6,8 @@ from sklearn import svm
 from sklearn.datasets import load_digits, make_classification
 
 from certificate import certify, kernel_matrix
-from conftest import read_data
 from mercer import SVC
+from real_data import read_data
 
 KERNELS = {
     "linear": ({"kernel": "linear"}, ("linear", {})),

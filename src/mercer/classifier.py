@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -35,7 +36,7 @@ from mercer.coefficients import (
 )
 from mercer.core.problem import DualProblem, Solution
 from mercer.kernels.dot import Linear
-from mercer.machine import KernelMachine, Tasks
+from mercer.machine import KernelMachine, Tasks, as_dense, frozen
 from mercer.multiclass import (
     DECODINGS,
     SCHEMES,
@@ -81,6 +82,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     #: whether samples must lie class by class, as groups of a problem want it
     _by_class: ClassVar[bool] = False
+    #: how the message begins where weights leave one class only
+    _one_side_left: ClassVar[str] = "Invalid input"
 
     def _check_task(self, sides: NDArray, weight: NDArray) -> None:
         """Refuse a task that cannot be solved."""
@@ -160,8 +163,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         if len(np.unique(y[weight > 0])) < 2:
             raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same "
-                "class."
+                f"{self._one_side_left} - all samples with positive weights belong to "
+                "the same class."
             )
         if (self.code_ != 0).all() and not self._by_class:
             order, starts = np.arange(len(y)), [0, len(y)]
@@ -243,13 +246,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self.dual_coef_ = to_pair_layout(weights, labels, len(self.classes_))
         else:
             self.dual_coef_ = weights.toarray().T.copy()
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
 
     def _weights(self) -> Weights:
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
         if self.multiclass != "ovo":
             return Weights(sparse.csr_array(self.dual_coef_.T), starts.tolist())
         labels = np.repeat(np.arange(len(self.classes_)), self.n_support_)
-        return Weights(from_pair_layout(self.dual_coef_, labels), starts.tolist())
+        rows = as_dense(self.dual_coef_)
+        return Weights(from_pair_layout(rows, labels), starts.tolist())
 
     def _calibrate(self, y: NDArray, tasks: Tasks, solutions: list[Solution]) -> None:
         """Fit sigmoids to the decision values of the folds that were left out."""
@@ -276,11 +282,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         """Weights of the features, one row for each task."""
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._weights().matrix.T @ self.support_vectors_
-        if sparse.issparse(coef):
-            coef = coef.toarray()
-        coef.flags.writeable = False
-        return coef
+        return frozen(self._weights().matrix.T @ self.support_vectors_)
+
+    @property
+    def _libsvm_sign(self) -> float:
+        return -1.0 if len(self.classes_) == 2 else 1.0
 
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values.
@@ -356,6 +362,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
+        if not hasattr(self, "probA_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
         return self._probabilities(self._decisions(X))
 
     @available_if(_wants_probability)

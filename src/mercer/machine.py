@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
+    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
@@ -38,7 +39,7 @@ from mercer.progress import FitProgress
 from mercer.solvers import SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
 
-__all__ = ["UNBOUNDED", "KernelMachine", "Tasks"]
+__all__ = ["UNBOUNDED", "KernelMachine", "Tasks", "as_dense", "frozen"]
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -81,6 +82,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+
+    #: whether samples come with classes or values
+    _takes_targets: ClassVar[bool] = True
 
     @abstractmethod
     def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
@@ -164,11 +168,20 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
 
+    def _is_function(self) -> bool:
+        """Whether the kernel is a function, to be called as scikit-learn calls it."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        if self._is_function() and not _is_numeric(X):
+            X, y = things(X), None if y is None else np.asarray(y)
+            check_consistent_length(X, y)
+            self.shape_fit_ = X.shape
+            return X, y
         settings: dict[str, Any] = dict(
             dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
         )
-        if y is None:
+        if y is None and not self._takes_targets:
             X = validate_data(self, X, **settings)
         else:
             X, y = validate_data(self, X, y, multi_output=False, **settings)
@@ -183,11 +196,31 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.shape_fit_ = X.shape
         return X, y
 
+    def _by_function(self, X: Any, Z: Any) -> NDArray:
+        """Call the kernel function once, with all samples, as scikit-learn does."""
+        shape = X.shape[0], Z.shape[0]
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        values = np.ascontiguousarray(as_dense(self.kernel(X, Z)), dtype=dtype)
+        if X is Z and values.shape == (1, 1):
+            values = np.full(shape, values[0, 0])  # a constant
+        if values.shape != shape:
+            raise ValueError(
+                f"The kernel function returned shape {values.shape} for {shape[0]} x "
+                f"{shape[1]} samples; it must return {shape}."
+            )
+        if not np.isfinite(values).all():
+            raise ValueError("The kernel function returned NaN or infinity.")
+        return values
+
     def _sorted(self, X: Any, tasks: Tasks, threads: Threads) -> Operand | WholeGram:
         """Return the samples block by block, or the given matrix in that order."""
         in_order = bool((np.diff(tasks.order) == 1).all())
-        if self._is_precomputed():
-            matrix = X if in_order else X[np.ix_(tasks.order, tasks.order)]
+        if self._is_precomputed() or self._is_function():
+            matrix = X
+            if self._is_function():
+                self._samples = X
+                matrix = self._by_function(X, X)
+            matrix = matrix if in_order else matrix[np.ix_(tasks.order, tasks.order)]
             diag = np.array(matrix.diagonal(), dtype=np.float64)
             return WholeGram(matrix, diag, tasks.starts)
         return Operand(X, order=None if in_order else tasks.order, run=threads.map)
@@ -198,7 +231,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if stopped_early:
             remedy = "A callback asked for an early end."
         elif 0 <= self.max_iter <= max(s.n_iter for s in left):
-            remedy = f"Raise max_iter (now {self.max_iter}) or set it to -1."
+            remedy = (
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider "
+                "pre-processing your data with StandardScaler or MinMaxScaler. Or "
+                "raise max_iter, or set it to -1."
+            )
         elif self.solver in ("random", "simplified"):
             remedy = f"solver={self.solver!r} is approximate; 'auto' is exact."
         else:
@@ -216,6 +253,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _validate_for_predict(self, X: Any) -> Any:
         check_is_fitted(self)
+        self._check_internals()
+        if self._is_function() and self.support_vectors_.dtype == object:
+            return things(X)
         X = validate_data(
             self,
             X,
@@ -240,6 +280,46 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
         return X
 
+    def _check_internals(self) -> None:
+        """Refuse to compute with arrays that do not fit together any more."""
+        n = len(self.support_)
+        sizes = {int(self.n_support_.sum()), self.dual_coef_.shape[1]}
+        if not self._is_precomputed():
+            sizes.add(self.support_vectors_.shape[0])
+        if sizes != {n}:
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered"
+            )
+
+    @property
+    def _gamma(self) -> float:
+        return getattr(self.kernel_, "gamma", 0.0)
+
+    @property
+    def _n_support(self) -> NDArray:
+        return self.n_support_
+
+    @property
+    def _libsvm_sign(self) -> float:
+        """Return -1 where LIBSVM has the other side positive."""
+        return 1.0
+
+    @property
+    def _dual_coef_(self) -> Any:
+        return self._libsvm_sign * self.dual_coef_
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, value: Any) -> None:
+        self.dual_coef_ = self._libsvm_sign * value
+
+    @property
+    def _intercept_(self) -> NDArray:
+        return self._libsvm_sign * self.intercept_
+
+    @_intercept_.setter
+    def _intercept_(self, value: NDArray) -> None:
+        self.intercept_ = self._libsvm_sign * value
+
     @abstractmethod
     def _weights(self) -> Weights:
         """Return the coefficients of the support vectors."""
@@ -253,7 +333,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             values = given @ weights.matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features, whatever the support.
-            values = _dense(X @ _dense(self.support_vectors_.T @ weights.matrix))
+            values = as_dense(X @ as_dense(self.support_vectors_.T @ weights.matrix))
+        elif self._is_function():
+            given = self._by_function(X, self._samples)
+            values = given[:, self.support_].astype(np.float64) @ weights.matrix
         else:
             vectors = self.support_vectors_
             if self._needs_double(Operand(vectors), weights.matrix):
@@ -272,5 +355,30 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * self.tol)
 
 
-def _dense(values: Any) -> NDArray:
+def _is_numeric(X: Any) -> bool:
+    """Tell whether samples are numbers, or something for a function only."""
+    if sparse.issparse(X) or hasattr(X, "dtypes"):
+        return True
+    try:
+        return np.asarray(X).dtype.kind in "fiubc"
+    except ValueError:
+        return False
+
+
+def things(X: Any) -> NDArray:
+    """Return samples that are no numbers as an array of objects."""
+    result = np.empty(len(X), dtype=object)
+    for i, thing in enumerate(X):
+        result[i] = thing
+    return result
+
+
+def frozen(values: Any) -> Any:
+    """Return values, dense or sparse, that nobody can change by mistake."""
+    (values.data if sparse.issparse(values) else values).flags.writeable = False
+    return values
+
+
+def as_dense(values: Any) -> NDArray:
+    """Return a sparse matrix or an array as an array."""
     return values.toarray() if sparse.issparse(values) else np.asarray(values)

@@ -104,6 +104,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
+    _takes_targets = False
+
     def __init__(
         self,
         *,

@@ -115,6 +115,7 @@ class NuSVC(KernelClassifier):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
     _by_class = True
+    _one_side_left = "specified nu is infeasible"
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from scipy import sparse
 from mercer.coefficients import Weights, coefficient_matrix
 from mercer.core.problem import DualProblem, Solution
 from mercer.kernels.dot import Linear
-from mercer.machine import KernelMachine, Tasks
+from mercer.machine import KernelMachine, Tasks, frozen
 from mercer.solvers import TaskSpec
 
 __all__ = ["SingleMachine"]
@@ -57,18 +57,17 @@ class SingleMachine(KernelMachine):
             self.support_vectors_ = X[self.support_]
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = weights[self.support_].T.copy()
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
         self.intercept_ = np.array([solution.bias])
 
     def _weights(self) -> Weights:
-        return Weights(sparse.csr_array(self.dual_coef_.T), [0, len(self.support_)])
+        matrix = sparse.csr_array(self.dual_coef_.T)
+        return Weights(matrix, [0, len(self.support_)])
 
     @property
     def coef_(self) -> NDArray:
         """Weights of the features, shape (1, n_features)."""
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coef = self._weights().matrix.T @ self.support_vectors_
-        if sparse.issparse(coef):
-            coef = coef.toarray()
-        coef.flags.writeable = False
-        return coef
+        return frozen(self._weights().matrix.T @ self.support_vectors_)

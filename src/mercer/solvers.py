@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from mercer.blockgram import BlockGram
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task, decompose, refresh
-from mercer.core.problem import DualProblem, Solution, certify, layout
-from mercer.core.smo import solve_whole
+from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
+from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.gram import Demand, RowGram, WholeGram
 from mercer.kernels.base import Kernel
@@ -40,6 +40,11 @@ MOST_FOR_ROUNDING = 0.6
 WHOLE_LIMIT = 8000
 # Up to this many samples a task that has not all of them gets a matrix of its own.
 SMALL_TASK = 2000
+# Up to this many variables a task is solved to a part of the tolerance, if so many
+# steps per variable are enough.
+POLISHED = 320
+POLISH = 1e-7
+POLISHING_STEPS = 20
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Enough problems at once to fill the matrix products; those that are done leave their
@@ -244,10 +249,35 @@ def _solve_on(
     if beta.any():
         f[:] = square @ np.bincount(problem.row, beta, len(f))
     steps = max_iter - task.n_iter
-    outcome = solve_whole(
+    outcome = _solve_and_polish(
         square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
     )
     task.note(outcome, tol)
+
+
+def _solve_and_polish(
+    K: NDArray,
+    where: Layout,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+    shrinking: bool,
+) -> Outcome:
+    """Solve a task, and if it is small go on for a while.
+
+    It costs next to nothing, and the answer then does not depend on how the kernel
+    values were rounded, which in small problems decides between equals.
+    """
+    outcome = solve_whole(K, where, problem, beta, f, tol, max_iter, stop, shrinking)
+    m = len(beta)
+    if m > POLISHED or outcome.gap > tol:
+        return outcome
+    steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
+    more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
+    return outcome._replace(n_iter=outcome.n_iter + more.n_iter, gap=more.gap)
 
 
 def _wants_whole(data: Operand, settings: Settings, budget: int) -> bool:
@@ -291,7 +321,7 @@ def _in_memory(
     if solver == "smo":
         where = task.layout()
         shrinking = settings.shrinking
-        outcome = solve_whole(
+        outcome = _solve_and_polish(
             gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking
         )
     else:

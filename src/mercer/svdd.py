@@ -121,6 +121,8 @@ class SVDD(OutlierMixin, SingleMachine):
         "offset": [Interval(Real, None, None, closed="neither")],
     }
 
+    _takes_targets = False
+
     def __init__(
         self,
         *,

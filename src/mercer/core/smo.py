@@ -197,8 +197,8 @@ def _nearest(target, run, p, f, free, sign):
     best = MAGNITUDE
     for k in range(length):
         off = abs(target - (free_[k] + sign * (f_[k] + p_[k])))
-        best = min(best, _packed(off, k))
-    return v0 + (best & INDEX)
+        best = min(best, _packed(off, length - 1 - k))  # of equals the last
+    return v0 + length - 1 - (best & INDEX)
 
 
 @jit
