@@ -27,11 +27,12 @@ from sklearn.utils.validation import (
 
 from mercer.core.problem import Solution
 from mercer.gram import WholeGram, apply
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
+from mercer.kernels.views import views_of
 from mercer.progress import FitProgress
 from mercer.solvers import SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
@@ -100,7 +101,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
         )
         tasks = self._tasks(targets, weight)
-        self.kernel_ = kernel.bind(X)
+        self.kernel_ = self._resolve(kernel).bind(X)
         settings = Settings(
             solver=self.solver,
             tol=self.tol,
@@ -132,7 +133,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self._warn(solutions, progress.stopped_early)
         return tasks, solutions
 
+    def _resolve(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with the views that the training data named, if any."""
+        return with_views(kernel, self._views) if self._views else kernel
+
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        # Validation leaves a plain array; names of columns have to be read before.
+        self._views = views_of(X)
         X, y = validate_data(
             self,
             X,
