@@ -119,18 +119,19 @@ def _add_bands(cells, bands):
 @jit
 def _best(trials, scores):
     """Return the angle of the largest score, by a parabola through its neighbours."""
-    half = len(trials) // 2
+    half, last = len(trials) // 2, len(trials) - 1
     best, most = half, scores[half] * GAIN
     for step in range(1, half + 1):
         for k in (half - step, half + step):
             if scores[k] > most:
                 best, most = k, scores[k]
-    if best == 0 or best == len(trials) - 1:
-        return trials[best]
+    if best == 0 or best == last:
+        # A level line is no nearer to the one end than to the other.
+        return trials[best] if scores[best] > GAIN * scores[last - best] else 0.0
     before, here, after = scores[best - 1], scores[best], scores[best + 1]
     bend = 2.0 * here - before - after
     shift = 0.5 * (after - before) / bend if bend > 0.0 else 0.0
-    return trials[best] + (trials[1] - trials[0]) * min(max(shift, -0.5), 0.5)
+    return trials[best] + (trials[1] - trials[0]) * min(max(shift, -1.0), 1.0)
 
 
 @jit

@@ -49,8 +49,9 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
     method : {"hough", "moments"}, default="hough"
         By the dominant line and a rotation, or by second moments and a shear.
     max_angle : float, default=45.0
-        Lines that lean further, in degrees, are not looked at by the Hough transform:
-        the bar of a 7 is no reason to lay it on its side. At most 90.
+        The Hough transform turns images by so many degrees at most: the bar of a 7 is
+        no reason to lay it on its side. An image that only has a level line stays.
+        At most 90.
     shape : tuple of int, default=None
         Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
         one number may be -1. None is for square images.
@@ -135,8 +136,8 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
             lean_by_moments(batch, angles)
         else:
             n_steps = math.ceil(self.max_angle / STEP)
-            limit = math.radians(self.max_angle)
-            lean_by_lines(batch, np.linspace(-limit, limit, 2 * n_steps + 1), angles)
+            step = math.radians(self.max_angle) / n_steps
+            lean_by_lines(batch, step * np.arange(-n_steps, n_steps + 1), angles)
         return angles
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:

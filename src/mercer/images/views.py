@@ -74,7 +74,7 @@ class Views(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, **views: Any):
-        self.views = views
+        self._given = views
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the views and, if ``deep``, their parameters.
@@ -88,8 +88,8 @@ class Views(TransformerMixin, BaseEstimator):
         -------
         dict
         """
-        found = dict(self.views)
-        for name, view in self.views.items():
+        found = dict(self._given)
+        for name, view in self._given.items():
             if deep and hasattr(view, "get_params") and not isinstance(view, type):
                 inner = view.get_params()
                 found |= {f"{name}__{key}": value for key, value in inner.items()}
@@ -110,13 +110,13 @@ class Views(TransformerMixin, BaseEstimator):
         # Views first: a parameter belongs to the new one.
         for name in sorted(params, key=lambda name: "__" in name):
             view, _, key = name.partition("__")
-            if view not in self.views:
-                known = ", ".join(self.views) or "none"
+            if view not in self._given:
+                known = ", ".join(self._given) or "none"
                 raise ValueError(f"Unknown view {view!r}. Known: {known}.")
             if key:
-                self.views[view].set_params(**{key: params[name]})
+                self._given[view].set_params(**{key: params[name]})
             else:
-                self.views[view] = params[name]
+                self._given[view] = params[name]
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -163,7 +163,7 @@ class Views(TransformerMixin, BaseEstimator):
         values = read_array(self, X, reset=True)
         self.transformers_ = {}
         blocks = {}
-        for name, view in self.views.items():
+        for name, view in self._given.items():
             if isinstance(view, str):
                 self.transformers_[name] = view
                 blocks[name] = _rows(values)
@@ -205,11 +205,11 @@ class Views(TransformerMixin, BaseEstimator):
         return name_columns(joined, self.views_)
 
     def _check_views(self) -> None:
-        if not self.views:
+        if not self._given:
             raise ValueError(
                 "Views: no views. Give at least one by name, such as Views(hog=HOG())."
             )
-        for name, view in self.views.items():
+        for name, view in self._given.items():
             if "__" in name:
                 raise ValueError(
                     f"Views: the name {name!r} must not contain '__', which separates "
