@@ -27,6 +27,12 @@ L1, L1_SQRT, L2, L2_HYS, NONE = range(5)
 EPSILON = 1e-5
 # No entry of an L2-Hys block is larger before it is divided by its length again.
 CEILING = 0.2
+DEGREES = 180.0 / math.pi
+# The angle of a slope of 1/2.
+HALF_SLOPE = DEGREES * math.atan(0.5)
+TINY = np.finfo(np.float64).tiny
+# Angles so close to an edge, in bins, are computed again, exactly.
+NEAR = 1e-6
 
 
 class Grid(NamedTuple):
@@ -49,93 +55,161 @@ def hog(images: NDArray, grid: Grid, out: NDArray):
     Features run over block rows, block columns, cell rows and columns within the block,
     and bins.  Both arrays are C-contiguous and of one dtype, float32 or float64.
     """
-    n_rows = images.shape[1] // grid.cell_rows
-    n_columns = images.shape[2] // grid.cell_columns
+    h, w = images.shape[1:3]
+    n_rows, n_columns = h // grid.cell_rows, w // grid.cell_columns
     cells = np.empty((n_rows, n_columns, grid.bins))
+    used = h if grid.is_soft else n_rows * grid.cell_rows
+    line = np.empty((4, w))
     for i in range(len(images)):
         cells[:] = 0.0
-        if grid.is_soft:
-            _vote_softly(images[i], grid, cells)
-        else:
-            _vote(images[i], grid, cells)
-        cells /= grid.cell_rows * grid.cell_columns
+        for r in range(used):
+            _gradients(images[i], r, line)
+            _angles(line, grid.turn)
+            if grid.is_soft:
+                _vote_softly(line, r, grid, cells)
+            else:
+                _vote(line, grid, cells[r // grid.cell_rows])
         _write_blocks(cells, grid, out[i])
 
 
 @jit
-def _gradient(image, r, c):
-    """Return the strongest gradient among the channels, down and to the right."""
-    h, w, n_channels = image.shape
-    best_down, best_right, best = 0.0, 0.0, 0.0
-    for k in range(n_channels):
-        down, right = 0.0, 0.0
-        # The differences keep the dtype of the image; angles are taken in double.
-        if 0 < r < h - 1:
-            down = np.float64(image[r + 1, c, k] - image[r - 1, c, k])
-        if 0 < c < w - 1:
-            right = np.float64(image[r, c + 1, k] - image[r, c - 1, k])
-        if n_channels == 1:
-            return down, right, math.sqrt(down * down + right * right)
-        # Rounded to the dtype of the image, so that equal channels stay equal.
-        length = np.float64(image.dtype.type(math.hypot(down, right)))
-        if length > best:
-            best_down, best_right, best = down, right, length
-    return best_down, best_right, best
+def _gradients(image, r, line):
+    """Write the differences down and to the right, and their length, of one row.
+
+    They are 0 across the border.  Differences keep the dtype of the image; the rest is
+    computed in double precision.
+    """
+    h, _, n_channels = image.shape
+    step = 1 if 0 < r < h - 1 else 0
+    above, middle, below = image[r - step], image[r], image[r + step]
+    line[:3] = 0.0
+    if n_channels > 1:
+        _strongest(above, middle, below, line)
+    else:
+        _only(above.ravel(), middle.ravel(), below.ravel(), line)
 
 
 @jit
-def _angle(down, right, turn):
-    """Return the angle in degrees, at least 0 and below ``turn``."""
-    angle = math.atan2(down, right) * (180.0 / math.pi)
+def _only(above, middle, below, line):
+    """Write the gradients of a grey row."""
+    down, right, length = line[0], line[1], line[2]
+    w = len(length)
+    for c in range(w):
+        down[c] = below[c] - above[c]
+    before, after, inner = middle[: max(w - 2, 0)], middle[2:], right[1:]
+    for c in range(len(before)):
+        inner[c] = after[c] - before[c]
+    for c in range(w):
+        length[c] = math.sqrt(right[c] * right[c] + down[c] * down[c])
+
+
+@jit
+def _strongest(above, middle, below, line):
+    """Write the longest gradients among the channels of a row, the first of equals."""
+    down, right, length = line[0], line[1], line[2]
+    w, n_channels = middle.shape
+    for c in range(w):
+        step = 1 if 0 < c < w - 1 else 0
+        for k in range(n_channels):
+            y = np.float64(below[c, k] - above[c, k])
+            x = np.float64(middle[c + step, k] - middle[c - step, k])
+            # Rounded to the dtype of the image, so that equal channels stay equal.
+            size = np.float64(middle.dtype.type(math.hypot(y, x)))
+            if size > length[c]:
+                down[c], right[c], length[c] = y, x, size
+
+
+@jit
+def _angles(line, turn):
+    """Write the angles of the gradients of a row, in degrees from 0 to ``turn``.
+
+    They are good to 1e-9 degrees, and exact along the axes.
+    """
+    down, right, angles = line[0], line[1], line[3]
+    for c in range(len(angles)):
+        x, y = abs(right[c]), abs(down[c])
+        t = min(x, y) / max(max(x, y), TINY)
+        angle = _arctangent(t)
+        angle = 90.0 - angle if y > x else angle
+        angle = 180.0 - angle if right[c] < 0.0 else angle
+        angles[c] = turn - angle if down[c] < 0.0 else angle
+
+
+@jit
+def _arctangent(t):
+    """Return the angle of a slope between 0 and 1, in degrees.
+
+    Above 1/4 it is that of 1/2 plus that of u = (t - 1/2) / (1 + t/2), which is small,
+    so that the power series may end soon.
+    """
+    u = (2.0 * t - 1.0) / (2.0 + t) if t > 0.25 else t
+    base = HALF_SLOPE if t > 0.25 else 0.0
+    v = u * u
+    series = 1.0 / 17 - v / 19
+    series = 1.0 / 15 - v * series
+    series = 1.0 / 13 - v * series
+    series = 1.0 / 11 - v * series
+    series = 1.0 / 9 - v * series
+    series = 1.0 / 7 - v * series
+    series = 1.0 / 5 - v * series
+    series = 1.0 / 3 - v * series
+    return base + DEGREES * (u - u * v * series)
+
+
+@jit
+def _vote(line, grid, row):
+    """Add every gradient to the one bin of the one cell that holds it."""
+    down, right, length, angles = line[0], line[1], line[2], line[3]
+    n_columns, bins = row.shape
+    width = grid.turn / bins
+    scale = 1.0 / width
+    for j in range(n_columns):
+        cell = row[j]
+        for c in range(j * grid.cell_columns, (j + 1) * grid.cell_columns):
+            if length[c] > 0.0:
+                position = angles[c] * scale
+                k = int(position)
+                if not NEAR < position - k < 1.0 - NEAR:
+                    k = _exact_bin(down[c], right[c], grid.turn, width) % bins
+                cell[k] += length[c]
+
+
+@jit
+def _exact_bin(down, right, turn, width):
+    """Return the bin of an angle that is next to an edge between two."""
+    angle = math.atan2(down, right) * DEGREES
     if angle < 0.0:
         angle += turn
-    # A half turn is none if the sign does not count, nor is a turn that rounding made.
-    return angle - turn if angle >= turn else angle
+    # The quotient of an angle just below an edge may round to the edge.
+    k = int(angle / width)
+    return k - (k * width > angle)
 
 
 @jit
-def _vote(image, grid, cells):
-    """Add every gradient to the one bin of the one cell that holds it."""
-    n_rows, n_columns, bins = cells.shape
-    width = grid.turn / bins
-    for r in range(n_rows * grid.cell_rows):
-        row = cells[r // grid.cell_rows]
-        for c in range(n_columns * grid.cell_columns):
-            down, right, length = _gradient(image, r, c)
-            if length > 0.0:
-                angle = _angle(down, right, grid.turn)
-                k = min(int(angle / width), bins - 1)
-                # The quotient of an angle just below an edge may round to the edge.
-                k -= k * width > angle
-                row[c // grid.cell_columns, k] += length
-
-
-@jit
-def _vote_softly(image, grid, cells):
+def _vote_softly(line, r, grid, cells):
     """Share every gradient out among near bins and near cells."""
+    length, angles = line[2], line[3]
     n_rows, n_columns, bins = cells.shape
     scale = bins / grid.turn
-    for r in range(image.shape[0]):
-        above, down_share = _neighbour(r, grid.cell_rows)
-        for c in range(image.shape[1]):
-            down, right, length = _gradient(image, r, c)
-            if length == 0.0:
+    above, below_share = _neighbour(r, grid.cell_rows)
+    for c in range(len(length)):
+        if length[c] == 0.0:
+            continue
+        left, right_share = _neighbour(c, grid.cell_columns)
+        position = angles[c] * scale - 0.5
+        low = math.floor(position)
+        next_share = position - low
+        first, second = int(low) % bins, int(low + 1) % bins
+        for s in range(2):
+            if not 0 <= above + s < n_rows:
                 continue
-            left, right_share = _neighbour(c, grid.cell_columns)
-            position = _angle(down, right, grid.turn) * scale - 0.5
-            low = math.floor(position)
-            up_share = position - low
-            first, second = low % bins, (low + 1) % bins
-            for s in range(2):
-                if not 0 <= above + s < n_rows:
-                    continue
-                part = length * (down_share if s else 1.0 - down_share)
-                for t in range(2):
-                    if 0 <= left + t < n_columns:
-                        share = part * (right_share if t else 1.0 - right_share)
-                        cell = cells[above + s, left + t]
-                        cell[first] += share * (1.0 - up_share)
-                        cell[second] += share * up_share
+            part = length[c] * (below_share if s else 1.0 - below_share)
+            for t in range(2):
+                if 0 <= left + t < n_columns:
+                    share = part * (right_share if t else 1.0 - right_share)
+                    cell = cells[above + s, left + t]
+                    cell[first] += share * (1.0 - next_share)
+                    cell[second] += share * next_share
 
 
 @jit
@@ -149,29 +223,63 @@ def _neighbour(pixel, size):
 @jit
 def _write_blocks(cells, grid, out):
     """Write the normalised blocks one after the other."""
-    width = grid.block_columns * grid.bins
+    n_rows, n_columns, bins = cells.shape
+    cells /= grid.cell_rows * grid.cell_columns
+    # A cell counts in several blocks.
+    totals = np.empty((n_rows, n_columns))
+    is_l1 = grid.norm == L1 or grid.norm == L1_SQRT
+    for r in range(n_rows):
+        for c in range(n_columns):
+            totals[r, c] = cells[r, c].sum() if is_l1 else _square(cells[r, c])
+    width = grid.block_columns * bins
     size = grid.block_rows * width
+    flat = cells.reshape(n_rows, n_columns * bins)
     block = np.empty(size)
     at = 0
-    for r in range(cells.shape[0] - grid.block_rows + 1):
-        for c in range(cells.shape[1] - grid.block_columns + 1):
+    for r in range(n_rows - grid.block_rows + 1):
+        for c in range(n_columns - grid.block_columns + 1):
+            total = 0.0
             for s in range(grid.block_rows):
-                row = cells[r + s, c : c + grid.block_columns]
-                block[s * width : (s + 1) * width] = row.ravel()
-            _normalise(block, grid.norm)
-            out[at : at + size] = block
+                for t in range(grid.block_columns):
+                    total += totals[r + s, c + t]
+                _copy(flat[r + s, c * bins :], block[s * width : (s + 1) * width])
+            _normalise(block, total, grid.norm)
+            _copy(block, out[at : at + size])
             at += size
 
 
 @jit
-def _normalise(block, norm):
-    """Divide a block of votes, none below 0, by its length."""
+def _normalise(block, total, norm):
+    """Divide a block by its length; ``total`` is its sum (L1) or sum of squares."""
+    if norm == NONE or total == 0.0:
+        return
     if norm == L1 or norm == L1_SQRT:
-        block /= block.sum() + EPSILON
-        if norm == L1_SQRT:
-            block[:] = np.sqrt(block)
-    elif norm == L2 or norm == L2_HYS:
-        block /= math.sqrt((block * block).sum() + EPSILON * EPSILON)
-        if norm == L2_HYS:
-            block[:] = np.minimum(block, CEILING)
-            block /= math.sqrt((block * block).sum() + EPSILON * EPSILON)
+        scale = 1.0 / (total + EPSILON)
+        for k in range(len(block)):
+            share = block[k] * scale
+            block[k] = math.sqrt(share) if norm == L1_SQRT else share
+        return
+    ceiling = CEILING if norm == L2_HYS else np.inf
+    scale = 1.0 / math.sqrt(total + EPSILON * EPSILON)
+    for k in range(len(block)):
+        block[k] = min(block[k] * scale, ceiling)
+    if norm == L2_HYS:
+        scale = 1.0 / math.sqrt(_square(block) + EPSILON * EPSILON)
+        for k in range(len(block)):
+            block[k] *= scale
+
+
+@jit
+def _square(values):
+    """Return the sum of squares."""
+    total = 0.0
+    for k in range(len(values)):
+        total += values[k] * values[k]
+    return total
+
+
+@jit
+def _copy(source, target):
+    """Copy the front of ``source`` over ``target``."""
+    for k in range(len(target)):
+        target[k] = source[k]
