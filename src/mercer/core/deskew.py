@@ -142,11 +142,12 @@ def straighten(images: NDArray, angles: NDArray, is_shear: bool, out: NDArray):
     """
     h, w, n_channels = images.shape[1:]
     mass = np.empty((h, w))
+    framed = np.empty((h + 3, w + 3))
     for i in range(len(images)):
         image, target = images[i], out[i]
         across = -math.tan(angles[i])
         if abs(across) * max(h, w) < LEAST_MOVE:
-            target[:] = image
+            _copy(image, target)
             continue
         _, x0, y0 = _weigh(image, mass)
         along, down = 1.0, 0.0
@@ -154,29 +155,59 @@ def straighten(images: NDArray, angles: NDArray, is_shear: bool, out: NDArray):
             along, down = math.cos(angles[i]), math.sin(angles[i])
             across = -down
         for k in range(n_channels):
-            dark = image[:, :, k].min()
+            _frame(image, k, framed)
             for r in range(h):
                 y = r - y0
                 for c in range(w):
                     x = c - x0
                     column = x0 + along * x + across * y
                     row = y0 + down * x + along * y
-                    target[r, c, k] = _read(image[:, :, k], row, column, dark)
+                    target[r, c, k] = _between(framed, row, column)
 
 
 @jit
-def _read(plane, row, column, outside):
-    """Interpolate a plane between four pixels."""
-    h, w = plane.shape
-    top, left = math.floor(row), math.floor(column)
-    if top < -1 or left < -1 or top >= h or left >= w:
-        return outside
+def _copy(image, target):
+    """Copy an image."""
+    h, w, n_channels = image.shape
+    for r in range(h):
+        for c in range(w):
+            for k in range(n_channels):
+                target[r, c, k] = image[r, c, k]
+
+
+@jit
+def _darkest(image, k):
+    """Return the least value of a channel."""
+    dark = np.float64(image[0, 0, k])
+    for r in range(image.shape[0]):
+        for c in range(image.shape[1]):
+            dark = min(dark, np.float64(image[r, c, k]))
+    return dark
+
+
+@jit
+def _frame(image, k, framed):
+    """Copy a channel into the middle of ``framed`` (h + 3, w + 3), dark around it."""
+    dark = _darkest(image, k)
+    for r in range(framed.shape[0]):
+        for c in range(framed.shape[1]):
+            framed[r, c] = dark
+    for r in range(image.shape[0]):
+        for c in range(image.shape[1]):
+            framed[r + 1, c + 1] = image[r, c, k]
+
+
+@jit
+def _between(framed, row, column):
+    """Interpolate a framed channel between four pixels."""
+    # What lies further out is as dark as the frame.
+    row = min(max(row + 1.0, 0.0), framed.shape[0] - 2.0)
+    column = min(max(column + 1.0, 0.0), framed.shape[1] - 2.0)
+    top, left = int(row), int(column)
     t, s = row - top, column - left
-    a = plane[top, left] if top >= 0 and left >= 0 else outside
-    b = plane[top, left + 1] if top >= 0 and left + 1 < w else outside
-    c = plane[top + 1, left] if top + 1 < h and left >= 0 else outside
-    d = plane[top + 1, left + 1] if top + 1 < h and left + 1 < w else outside
-    return (1.0 - t) * ((1.0 - s) * a + s * b) + t * ((1.0 - s) * c + s * d)
+    above = (1.0 - s) * framed[top, left] + s * framed[top, left + 1]
+    below = (1.0 - s) * framed[top + 1, left] + s * framed[top + 1, left + 1]
+    return (1.0 - t) * above + t * below
 
 
 @jit
@@ -185,11 +216,10 @@ def _weigh(image, mass):
     h, w, n_channels = image.shape
     mass[:] = 0.0
     for k in range(n_channels):
-        plane = image[:, :, k]
-        dark = np.float64(plane.min())
+        dark = _darkest(image, k)
         for r in range(h):
             for c in range(w):
-                mass[r, c] += plane[r, c] - dark
+                mass[r, c] += image[r, c, k] - dark
     total, x, y = 0.0, 0.0, 0.0
     for r in range(h):
         for c in range(w):

@@ -82,7 +82,6 @@ def _gradients(image, r, line):
     h, _, n_channels = image.shape
     step = 1 if 0 < r < h - 1 else 0
     above, middle, below = image[r - step], image[r], image[r + step]
-    line[:3] = 0.0
     if n_channels > 1:
         _strongest(above, middle, below, line)
     else:
@@ -96,6 +95,7 @@ def _only(above, middle, below, line):
     w = len(length)
     for c in range(w):
         down[c] = below[c] - above[c]
+    right[0] = right[w - 1] = 0.0
     before, after, inner = middle[: max(w - 2, 0)], middle[2:], right[1:]
     for c in range(len(before)):
         inner[c] = after[c] - before[c]
@@ -109,6 +109,7 @@ def _strongest(above, middle, below, line):
     down, right, length = line[0], line[1], line[2]
     w, n_channels = middle.shape
     for c in range(w):
+        down[c] = right[c] = length[c] = 0.0
         step = 1 if 0 < c < w - 1 else 0
         for k in range(n_channels):
             y = np.float64(below[c, k] - above[c, k])
@@ -224,43 +225,38 @@ def _neighbour(pixel, size):
 def _write_blocks(cells, grid, out):
     """Write the normalised blocks one after the other."""
     n_rows, n_columns, bins = cells.shape
-    cells /= grid.cell_rows * grid.cell_columns
-    # A cell counts in several blocks.
-    totals = np.empty((n_rows, n_columns))
-    is_l1 = grid.norm == L1 or grid.norm == L1_SQRT
-    for r in range(n_rows):
-        for c in range(n_columns):
-            totals[r, c] = cells[r, c].sum() if is_l1 else _square(cells[r, c])
-    width = grid.block_columns * bins
-    size = grid.block_rows * width
-    flat = cells.reshape(n_rows, n_columns * bins)
+    scale = 1.0 / (grid.cell_rows * grid.cell_columns)
+    size = grid.block_rows * grid.block_columns * bins
     block = np.empty(size)
     at = 0
     for r in range(n_rows - grid.block_rows + 1):
         for c in range(n_columns - grid.block_columns + 1):
-            total = 0.0
+            k = 0
             for s in range(grid.block_rows):
                 for t in range(grid.block_columns):
-                    total += totals[r + s, c + t]
-                _copy(flat[r + s, c * bins :], block[s * width : (s + 1) * width])
-            _normalise(block, total, grid.norm)
-            _copy(block, out[at : at + size])
+                    _copy_scaled(cells[r + s, c + t], scale, block[k : k + bins])
+                    k += bins
+            _normalise(block, grid.norm)
+            _copy_scaled(block, 1.0, out[at : at + size])
             at += size
 
 
 @jit
-def _normalise(block, total, norm):
-    """Divide a block by its length; ``total`` is its sum (L1) or sum of squares."""
-    if norm == NONE or total == 0.0:
+def _normalise(block, norm):
+    """Divide a block of votes, none below 0, by its length."""
+    if norm == NONE:
         return
     if norm == L1 or norm == L1_SQRT:
+        total = 0.0
+        for k in range(len(block)):
+            total += block[k]
         scale = 1.0 / (total + EPSILON)
         for k in range(len(block)):
             share = block[k] * scale
             block[k] = math.sqrt(share) if norm == L1_SQRT else share
         return
     ceiling = CEILING if norm == L2_HYS else np.inf
-    scale = 1.0 / math.sqrt(total + EPSILON * EPSILON)
+    scale = 1.0 / math.sqrt(_square(block) + EPSILON * EPSILON)
     for k in range(len(block)):
         block[k] = min(block[k] * scale, ceiling)
     if norm == L2_HYS:
@@ -279,7 +275,7 @@ def _square(values):
 
 
 @jit
-def _copy(source, target):
-    """Copy the front of ``source`` over ``target``."""
+def _copy_scaled(source, scale, target):
+    """Write ``scale * source`` into ``target``."""
     for k in range(len(target)):
-        target[k] = source[k]
+        target[k] = scale * source[k]

@@ -45,10 +45,12 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     block rows, block columns, cell rows, cell columns and bins.
 
     With the defaults, and ``interpolation=False`` in general, features equal those of
-    ``skimage.feature.hog``.  With ``interpolation=True`` a gradient is shared among the
-    two nearest bins and the four nearest cells, with weights that fall linearly with
-    the distance from their centres: small shifts and turns then make small changes.
-    Blank and constant images have features 0.
+    ``skimage.feature.hog``; only where an angle lies on the edge between two bins but
+    for the rounding of fractional pixels may it count in the other.  With
+    ``interpolation=True`` a gradient is shared among the two nearest bins and the four
+    nearest cells, with weights that fall linearly with the distance from their centres:
+    small shifts and turns then make small changes.  Blank and constant images have
+    features 0.
 
     Parameters
     ----------
