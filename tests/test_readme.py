@@ -25,6 +25,12 @@ def test_readme_example(capsys):
     assert float(gap) >= 0
 
 
+def test_images_example(capsys):
+    (example,) = blocks("docs/images.md")
+    exec(compile(example, "docs/images.md", "exec"), {})
+    assert float(capsys.readouterr().out) > 0.95
+
+
 def test_new_kernel_in_contributing():
     (example,) = blocks("CONTRIBUTING.md")
     names = {}

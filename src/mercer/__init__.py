@@ -1,6 +1,6 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
-from mercer import datasets, kernels
+from mercer import datasets, images, kernels
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.novelty import OneClassSVM
@@ -20,6 +20,7 @@ __all__ = [
     "datasets",
     "export_libsvm",
     "gram_matrix",
+    "images",
     "kernels",
     "load",
     "save",

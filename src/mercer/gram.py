@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mercer.coefficients import Weights
 from mercer.core.rows import mirror, scatter_rows
-from mercer.kernels.base import Kernel, as_operand
+from mercer.kernels.base import Kernel, as_operand, with_views_of
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch
 from mercer.threads import Threads
@@ -342,7 +342,7 @@ def gram_matrix(
     """
     left = as_operand(X)
     right = left if Z is None else as_operand(Z)
-    bound = kernel.bind(right.X)
+    bound = with_views_of(kernel, X if Z is None else Z).bind(right.X)
     with Threads(n_jobs) as threads:
         if Z is None:
             return symmetric_matrix(bound, left, threads)

@@ -30,11 +30,12 @@ from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
 from mercer.gram import WholeGram, apply
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
+from mercer.kernels.views import views_of
 from mercer.progress import FitProgress
 from mercer.solvers import SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
@@ -164,15 +165,19 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return tasks, solutions
 
     def _make_kernel(self) -> Kernel:
-        return as_kernel(
+        """Return the kernel, with the views that the training data named, if any."""
+        kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
+        return with_views(kernel, self._views) if self._views else kernel
 
     def _is_function(self) -> bool:
         """Whether the kernel is a function, to be called as scikit-learn calls it."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        # Validation leaves a plain array; names of columns have to be read before.
+        self._views = views_of(X)
         if self._is_function() and not _is_numeric(X):
             X, y = things(X), None if y is None else np.asarray(y)
             check_consistent_length(X, y)

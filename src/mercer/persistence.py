@@ -34,7 +34,7 @@ FORMAT = 1
 HEADER = "mercer.json"
 
 # Where the types are that a file may hold: the public estimators and kernels of these.
-MODULES = ("mercer", "mercer.kernels", "mercer.kernels.base")
+MODULES = ("mercer", "mercer.images", "mercer.kernels", "mercer.kernels.base")
 # A function cannot be stored, and the base class is no kernel.
 REFUSED = (Custom, Kernel)
 # Sparse data, columns of kernels, and the kernels of models that `to_sklearn` has made.

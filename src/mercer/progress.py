@@ -1,4 +1,4 @@
-"""Progress of a fit: scikit-learn's callbacks, and lines of text when verbose."""
+"""Progress: scikit-learn's callbacks in a fit, and lines of text when verbose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FitProgress"]
+__all__ = ["CountProgress", "FitProgress"]
 
 log = logging.getLogger("mercer")
 
@@ -91,4 +91,41 @@ class FitProgress:
                 time.monotonic() - self._started,
                 max((s.kkt_gap for s in tasks), default=0.0),
                 sum(s.dual_gap for s in tasks),
+            )
+
+
+class CountProgress:
+    """Says, at most once a second, how many of many things are done."""
+
+    def __init__(self, estimator: Any, total: int, unit: str, verbose: int):
+        self._name = type(estimator).__name__
+        self._total = total
+        self._unit = unit
+        self._verbose = verbose
+        self._done = 0
+        self._started = self._spoken = time.monotonic()
+        if verbose:
+            speak_up()
+
+    def add(self, count: int) -> None:
+        """Count things that are done."""
+        self._done = min(self._done + count, self._total)
+        now = time.monotonic()
+        if self._verbose and now - self._spoken >= EVERY:
+            self._spoken = now
+            log.info(
+                "[%s] %.1f s: %d of %d %s",
+                self._name,
+                now - self._started,
+                self._done,
+                self._total,
+                self._unit,
+            )
+
+    def finish(self) -> None:
+        """Report the end."""
+        if self._verbose:
+            seconds = time.monotonic() - self._started
+            log.info(
+                "[%s] %d %s in %.2f s", self._name, self._total, self._unit, seconds
             )

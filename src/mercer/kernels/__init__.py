@@ -6,6 +6,7 @@ from mercer.kernels.expression import parse
 from mercer.kernels.given import Custom, Precomputed
 from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.radial import RBF, Laplacian
+from mercer.kernels.views import name_columns
 
 __all__ = [
     "RBF",
@@ -20,6 +21,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "name_columns",
     "parse",
     "with_views",
 ]

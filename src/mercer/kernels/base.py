@@ -26,6 +26,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.kernels.operand import Operand, Pair, columns_key
+from mercer.kernels.views import views_of
 
 __all__ = [
     "Kernel",
@@ -39,6 +40,7 @@ __all__ = [
     "is_number",
     "resolve_gamma",
     "with_views",
+    "with_views_of",
 ]
 
 
@@ -78,12 +80,13 @@ class Kernel(BaseEstimator):
         left = as_operand(X)
         right = left if Z is None else as_operand(Z)
         shared = sum(1 for _ in self.leaves()) > 1
-        return self.bind(right.X).evaluate(Pair(left, right, shared=shared))
+        named = with_views_of(self, X if Z is None else Z)
+        return named.bind(right.X).evaluate(Pair(left, right, shared=shared))
 
     def diag(self, X: Any) -> NDArray:
         """Return ``k(x_i, x_i)``, shape (m,)."""
         operand = as_operand(X)
-        return self.bind(operand.X).diagonal(operand)
+        return with_views_of(self, X).bind(operand.X).diagonal(operand)
 
     def key(self) -> Hashable:
         """Return what tells this kernel from others in one expression."""
@@ -331,7 +334,8 @@ class OnColumns(Kernel):
             raise ValueError(
                 f"The kernel looks at the view {columns!r}, but no views are known "
                 "here. Give their columns: kernels.with_views(kernel, "
-                f"{{{columns!r}: ...}})."
+                f"{{{columns!r}: ...}}), or pass data that name them, straight from "
+                "images.Views or kernels.name_columns."
             )
         if isinstance(columns, slice):
             columns = np.arange(width)[columns]
@@ -376,3 +380,9 @@ def with_views(kernel: Kernel, views: Mapping[str, Any]) -> Kernel:
         if isinstance(value, Kernel)
     }
     return type(kernel)(**{**kernel.get_params(deep=False), **changed})
+
+
+def with_views_of(kernel: Kernel, X: Any) -> Kernel:
+    """Return the kernel with the views that the data name, if they name any."""
+    views = views_of(X)
+    return with_views(kernel, views) if views else kernel

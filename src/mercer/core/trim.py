@@ -1,0 +1,103 @@
+r"""Images cut to what they show, and resampled to one size.
+
+Images are (n, h, w, c), C-contiguous, float32 or float64.  Output pixel :math:`j` of an
+axis, with :math:`s` input pixels to each output pixel, weights input pixel :math:`i` by
+the triangle :math:`\max\{0, 1 - |i - (j + 1/2) s + 1/2| / \max(s, 1)\}`: linear
+interpolation where the image grows, an average over what a pixel covers where it
+shrinks.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+
+__all__ = ["trim"]
+
+
+@jit
+def trim(
+    images: NDArray, threshold: float, margin: int, is_aspect_kept: bool, out: NDArray
+):
+    """Write what exceeds ``threshold`` in any channel into ``out`` (n, H, W, c).
+
+    It fills ``out`` but for ``margin`` pixels on each side; with the aspect kept it
+    fills one axis and is centred on the other.  The rest is 0.
+    """
+    h, w, n_channels = images.shape[1:]
+    height, width = out.shape[1] - 2 * margin, out.shape[2] - 2 * margin
+    most = 2 * math.ceil(max(h / height, w / width, 1.0)) + 3
+    firsts = np.empty((2, max(height, width)), np.intp)
+    counts = np.empty_like(firsts)
+    weights = np.empty((2, max(height, width), most))
+    middle = np.empty((height, w))
+    for i in range(len(images)):
+        image, target = images[i], out[i]
+        target[:] = 0
+        top, bottom, left, right = _box(image, threshold)
+        if top == bottom:
+            continue
+        rows, columns = bottom - top, right - left
+        H, W = height, width
+        if is_aspect_kept:
+            scale = min(height / rows, width / columns)
+            # To the nearest pixel, but never to none.
+            H = min(max(int(rows * scale + 0.5), 1), height)
+            W = min(max(int(columns * scale + 0.5), 1), width)
+        _triangles(rows, H, firsts[0], counts[0], weights[0])
+        _triangles(columns, W, firsts[1], counts[1], weights[1])
+        y, x = margin + (height - H) // 2, margin + (width - W) // 2
+        for k in range(n_channels):
+            cut = image[top:bottom, left:right, k]
+            _resample_rows(cut, firsts[0], counts[0], weights[0], middle[:H, :columns])
+            _resample_rows(
+                middle[:H, :columns].T, firsts[1], counts[1], weights[1],
+                target[y : y + H, x : x + W, k].T,
+            )  # fmt: skip
+
+
+@jit
+def _box(image, threshold):
+    """Return the rows and columns between which something shows; all 0 if nothing."""
+    h, w, n_channels = image.shape
+    top, bottom, left, right = h, 0, w, 0
+    for r in range(h):
+        for c in range(w):
+            for k in range(n_channels):
+                if image[r, c, k] > threshold:
+                    top, bottom = min(top, r), max(bottom, r + 1)
+                    left, right = min(left, c), max(right, c + 1)
+    if bottom == 0:
+        return 0, 0, 0, 0
+    return top, bottom, left, right
+
+
+@jit
+def _triangles(size, new_size, firsts, counts, weights):
+    """Write which input pixels make each output pixel, and by which weights."""
+    step = size / new_size
+    spread = max(step, 1.0)
+    for j in range(new_size):
+        centre = (j + 0.5) * step - 0.5
+        first = max(math.floor(centre - spread) + 1, 0)
+        last = min(math.ceil(centre + spread) - 1, size - 1)
+        total = 0.0
+        for i in range(first, last + 1):
+            weight = 1.0 - abs(i - centre) / spread
+            weights[j, i - first] = weight
+            total += weight
+        firsts[j], counts[j] = first, last + 1 - first
+        weights[j, : counts[j]] /= total
+
+
+@jit
+def _resample_rows(source, firsts, counts, weights, target):
+    """Write sums of rows of ``source`` into the rows of ``target``."""
+    for j in range(len(target)):
+        for c in range(target.shape[1]):
+            total = 0.0
+            for t in range(counts[j]):
+                total += weights[j, t] * source[firsts[j] + t, c]
+            target[j, c] = total

@@ -1,0 +1,144 @@
+"""Images set upright."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.core.deskew import lean_by_lines, lean_by_moments, straighten
+from mercer.images.base import ImageTransformer, in_batches
+
+__all__ = ["Deskew"]
+
+# Degrees between two angles that the Hough transform tries; a parabola through the best
+# three finds angles between them to a few tenths of a degree.
+STEP = 2.0
+
+
+class Deskew(OneToOneFeatureMixin, ImageTransformer):
+    r"""Set images upright.
+
+    With ``method="hough"`` the image is turned so that its dominant straight line
+    becomes vertical.  A pixel at :math:`(x, y)`, to the right and down from the centre
+    of mass, lies on the line that leans by :math:`\phi` at the distance
+    :math:`\rho = x \cos\phi + y \sin\phi`, and votes for it with its intensity.  With
+    :math:`A_\phi(\rho)` the votes, over the width of a thin stroke,
+
+    .. math::
+
+        \phi = \arg\max_\phi \sum_\rho A_\phi(\rho)^2 .
+
+    With ``method="moments"`` rows are shifted so that columns and rows of the mass are
+    uncorrelated: :math:`\tan\phi = -\sum m x y / \sum m y^2`, and
+    :math:`(x, y) \mapsto (x + y \tan\phi, y)`.
+
+    The mass of a pixel is how much it exceeds the darkest pixel of the image, in all
+    channels together.  The centre of mass stays where it is, what comes in from outside
+    is as dark as the darkest pixel, and pixels are interpolated linearly.  Blank and
+    constant images, single dots and upright images come out as they were.
+
+    Parameters
+    ----------
+    method : {"hough", "moments"}, default="hough"
+        By the dominant line and a rotation, or by second moments and a shear.
+    max_angle : float, default=45.0
+        The Hough transform turns images by so many degrees at most: the bar of a 7 is
+        no reason to lay it on its side. An image that only has a level line stays.
+        At most 90.
+    shape : tuple of int, default=None
+        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
+        one number may be -1. None is for square images.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Number of pixels of an image, times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where flattened images had names that are all text.
+
+    References
+    ----------
+    Duda & Hart, "Use of the Hough transformation to detect lines and curves in
+    pictures", Communications of the ACM 15, 1972.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.images import Deskew
+    >>> leaning = np.eye(9)[None, ::-1]
+    >>> deskew = Deskew().fit(leaning)
+    >>> deskew.angles(leaning).round()
+    array([45.])
+    >>> abs(deskew.angles(deskew.transform(leaning))) < 0.5
+    array([ True])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "method": [StrOptions({"hough", "moments"})],
+        "max_angle": [Interval(Real, 0.0, 90.0, closed="right")],
+        **ImageTransformer._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        method: str = "hough",
+        *,
+        max_angle: float = 45.0,
+        shape: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.method = method
+        self.max_angle = max_angle
+        self.shape = shape
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def angles(self, X: Any) -> NDArray:
+        """Return how far each image leans, in degrees; to the right is positive.
+
+        Parameters
+        ----------
+        X : array of shape (n, h, w), (n, h, w, 3) or (n, n_pixels)
+            The images.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The angles by which ``transform`` turns or shears the images back.
+        """
+        stack = self._read_again(X)
+        angles = np.empty(len(stack), dtype=stack.dtype)
+
+        def measure(batch: NDArray, out: NDArray) -> None:
+            out[:] = np.degrees(self._lean(batch))
+
+        in_batches(stack.pixels, angles, measure, self)
+        return angles
+
+    def _lean(self, batch: NDArray) -> NDArray:
+        angles = np.empty(len(batch))
+        if self.method == "moments":
+            lean_by_moments(batch, angles)
+        else:
+            n_steps = math.ceil(self.max_angle / STEP)
+            step = math.radians(self.max_angle) / n_steps
+            lean_by_lines(batch, step * np.arange(-n_steps, n_steps + 1), angles)
+        return angles
+
+    def _fill(self, batch: NDArray, out: NDArray) -> None:
+        straighten(batch, self._lean(batch), self.method == "moments", out)

@@ -1,0 +1,277 @@
+"""Maps of single pixels: to [0, 1], to grey, and the Gaussian projection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from mercer.images.base import ImageTransformer, read_array
+from mercer.images.stack import Stack, float_dtype
+from mercer.kernels.base import is_number
+
+__all__ = ["GaussianProjection", "Rescale", "ToGrey"]
+
+# The greatest value of types whose images use the whole range.
+FULL_RANGE = {
+    np.dtype(np.bool_): 1.0,
+    np.dtype(np.uint8): 255.0,
+    np.dtype(np.uint16): 65535.0,
+}
+
+
+class _Pointwise(OneToOneFeatureMixin, ImageTransformer):
+    """Base of maps that do not look at where a pixel is: rows of any length will do."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+    _is_stateless: ClassVar[bool] = False
+
+    def _read(self, X: Any, *, reset: bool) -> Stack:
+        X = read_array(self, X, reset=reset)
+        return Stack(X, X.shape[1:], X.ndim == 2, float_dtype(X.dtype))
+
+    def _fill(self, batch: NDArray, out: NDArray) -> None:
+        self._map(batch.reshape(len(batch), -1), out.reshape(len(out), -1))
+
+    def _map(self, values: NDArray, out: NDArray) -> None:
+        """Map rows ``values`` (m, d), which may be changed, into ``out``."""
+        raise NotImplementedError
+
+
+class Rescale(_Pointwise):
+    r"""Bring intensities to [0, 1].
+
+    .. math::
+
+        x \mapsto \min\{1, \max\{0, (x - l) / (h - l)\}\}
+
+    with :math:`l` and :math:`h` what is to become 0 and 1.
+
+    Parameters
+    ----------
+    limits : "auto", "image" or pair of float, default="auto"
+        What becomes 0 and 1. "auto": the range of the type for uint8, uint16 and
+        bool, the least and greatest value in ``fit`` for other types. "image": the
+        least and greatest value of each image; a constant image becomes 0.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    low_ : float
+        What becomes 0; NaN for ``limits="image"``.
+    high_ : float
+        What becomes 1; NaN for ``limits="image"``.
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Number of pixels of an image, times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where flattened images had names that are all text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.images import Rescale
+    >>> images = np.array([[[0, 51], [102, 255]]], dtype=np.uint8)
+    >>> Rescale().fit(images).transform(images)
+    array([[[0. , 0.2],
+            [0.4, 1. ]]], dtype=float32)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "limits": [StrOptions({"auto", "image"}), tuple, list],
+        **_Pointwise._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        limits: str | Sequence[float] = "auto",
+        *,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.limits = limits
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _learn(self, stack: Stack) -> None:
+        self.low_ = self.high_ = np.nan
+        if not isinstance(self.limits, str):
+            self.low_, self.high_ = self._given()
+        elif self.limits == "auto" and stack.pixels.dtype in FULL_RANGE:
+            self.low_, self.high_ = 0.0, FULL_RANGE[stack.pixels.dtype]
+        elif self.limits == "auto":
+            self.low_ = float(stack.pixels.min())
+            self.high_ = float(stack.pixels.max())
+
+    def _given(self) -> tuple[float, float]:
+        if len(self.limits) == 2 and all(is_number(v) for v in self.limits):
+            low, high = float(self.limits[0]), float(self.limits[1])
+            if low < high:
+                return low, high
+        raise ValueError(
+            "Rescale: limits must be 'auto', 'image' or two finite numbers, the lower "
+            f"one first, got {self.limits!r}."
+        )
+
+    def _map(self, values: NDArray, out: NDArray) -> None:
+        low: Any = self.low_
+        width: Any = self.high_ - self.low_
+        if isinstance(self.limits, str) and self.limits == "image":
+            low = values.min(axis=1, keepdims=True)
+            width = values.max(axis=1, keepdims=True) - low
+        values -= low
+        values /= np.where(width > 0, width, 1).astype(values.dtype)
+        np.clip(values, 0, 1, out=out)
+
+
+class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
+    r"""Turn colour images into grey ones, :math:`\sum_k w_k x_k` over the channels.
+
+    Grey images stay as they are.
+
+    Parameters
+    ----------
+    weights : sequence of three float, default=(0.2125, 0.7154, 0.0721)
+        How bright red, green and blue are.
+    shape : tuple of int, default=None
+        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
+        one number may be -1. None is for square images.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Number of pixels of an image, times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where flattened images had names that are all text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.images import ToGrey
+    >>> red_and_white = np.array([[[[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]]]])
+    >>> ToGrey().fit(red_and_white).transform(red_and_white)
+    array([[[0.2125, 1.    ]]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "weights": [tuple, list, np.ndarray],
+        **ImageTransformer._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        weights: Sequence[float] = (0.2125, 0.7154, 0.0721),
+        *,
+        shape: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.weights = weights
+        self.shape = shape
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        if len(self.weights) != 3 or not all(is_number(w) for w in self.weights):
+            raise ValueError(
+                "ToGrey: weights must be three finite numbers, for red, green and "
+                f"blue, got {self.weights!r}."
+            )
+        return shape[:2]
+
+    def _fill(self, batch: NDArray, out: NDArray) -> None:
+        if batch.shape[3] == 1:
+            out[:] = batch
+        else:
+            np.matmul(batch, np.asarray(self.weights, batch.dtype)[:, None], out=out)
+
+
+class GaussianProjection(_Pointwise):
+    r"""Map every entry by itself, with the mean of its column in ``fit``.
+
+    .. math::
+
+        x_{ij} \mapsto \exp(-\gamma (x_{ij} - \bar x_j)^2)
+
+    Linear methods on the result are not kernel methods with a Gaussian kernel: that
+    kernel compares whole samples, this map looks at one entry at a time.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        How fast values fall with the distance from the mean.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features_in_,)
+        Mean of each column or pixel.
+    image_shape_ : tuple of int
+        Shape of one sample.
+    n_features_in_ : int
+        Number of columns, or of pixels times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where samples had names that are all text.
+
+    Examples
+    --------
+    Two rings become two clouds that a straight line separates:
+
+    >>> import numpy as np
+    >>> from mercer.images import GaussianProjection
+    >>> X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 3.0], [0.0, -3.0]])
+    >>> GaussianProjection(gamma=0.5).fit(X).transform(X).round(2)
+    array([[0.61, 1.  ],
+           [0.61, 1.  ],
+           [1.  , 0.01],
+           [1.  , 0.01]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "gamma": [Interval(Real, 0.0, None, closed="left")],
+        **_Pointwise._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        *,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _learn(self, stack: Stack) -> None:
+        self.mean_ = stack.pixels.mean(axis=0, dtype=np.float64).ravel()
+
+    def _map(self, values: NDArray, out: NDArray) -> None:
+        values -= self.mean_.astype(values.dtype)
+        values *= values
+        values *= values.dtype.type(-self.gamma)
+        np.exp(values, out=out)

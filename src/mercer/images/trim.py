@@ -1,0 +1,108 @@
+"""Black borders cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import ClassVar
+
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils._param_validation import Interval
+
+from mercer.core.trim import trim
+from mercer.images.base import ImageTransformer
+from mercer.images.stack import pair
+
+__all__ = ["Trim"]
+
+
+class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
+    """Cut off the black border, and rescale what is left to a fixed size.
+
+    Growing images are interpolated linearly, shrinking ones averaged.  A blank image
+    becomes a blank image; a single pixel or stroke grows until it fills the size.
+
+    Parameters
+    ----------
+    size : int or pair of int, default=None
+        Height and width of the results, or the side of a square; None keeps the size
+        that the images had.
+    keep_aspect : bool, default=True
+        Whether height and width are scaled alike; the image then fills one of them and
+        is centred on the other, with black at both sides.
+    margin : int, default=0
+        Black pixels to leave on every side, inside ``size``: HOG sees no gradient
+        across the border of an image.
+    threshold : float, default=0.0
+        Pixels up to this value are black; a colour pixel is, if all channels are.
+    shape : tuple of int, default=None
+        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
+        one number may be -1. None is for square images.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Number of pixels of an image, times channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where flattened images had names that are all text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.images import Trim
+    >>> image = np.zeros((1, 4, 4))
+    >>> image[0, 1, 1:3] = [1, 2]
+    >>> Trim(size=2, keep_aspect=False).fit(image).transform(image)
+    array([[[1., 2.],
+            [1., 2.]]])
+    >>> Trim(size=(1, 2)).fit(image).transform(image)
+    array([[[1., 2.]]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "size": [Interval(Integral, 1, None, closed="left"), tuple, list, None],
+        "keep_aspect": ["boolean"],
+        "margin": [Interval(Integral, 0, None, closed="left")],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+        **ImageTransformer._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        *,
+        keep_aspect: bool = True,
+        margin: int = 0,
+        threshold: float = 0.0,
+        shape: Sequence[int] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.size = size
+        self.keep_aspect = keep_aspect
+        self.margin = margin
+        self.threshold = threshold
+        self.shape = shape
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        size = shape[:2] if self.size is None else pair(self.size, "Trim", "size")
+        if min(size) <= 2 * self.margin:
+            raise ValueError(
+                f"Trim: margin={self.margin} on both sides leaves nothing of images "
+                f"of size {size}. Lower margin to at most {(min(size) - 1) // 2}, or "
+                "raise size."
+            )
+        return (*size, *shape[2:])
+
+    def _fill(self, batch: NDArray, out: NDArray) -> None:
+        trim(batch, float(self.threshold), self.margin, self.keep_aspect, out)
