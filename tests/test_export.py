@@ -57,7 +57,9 @@ def test_decisions_are_the_same(kernel, n_classes, kind):
         assert np.array_equal(other.predict(new.toarray()), model.predict(new))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_vs_rest(kernel, kind):
     X, y = samples(4)
@@ -89,7 +91,9 @@ def test_precomputed(multiclass, n_classes):
     assert np.array_equal(other.predict(K), model.predict(K))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear", Laplacian()], ids=lambda v: str(v).split(" at ")[0])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", "linear", Laplacian()], ids=lambda v: str(v).split(" at ")[0]
+)
 def test_attributes_are_those_of_a_fit(kernel):
     """All that scikit-learn's own fit leaves is there, of the same kind."""
     for n_classes in (2, 3):
@@ -135,7 +139,9 @@ def test_parameters_are_kept():
     assert (text.kernel, text.gamma) == ("rbf", 0.3)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0]
+)
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
 def test_copies_work(kernel, multiclass):
     X, y = samples(3)
@@ -161,7 +167,9 @@ def test_single_precision_and_names():
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
-@pytest.mark.parametrize("kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0])
+@pytest.mark.parametrize(
+    "kernel", ["rbf", Laplacian()], ids=lambda v: str(v).split(" at ")[0]
+)
 def test_probabilities(n_classes, multiclass, kernel):
     X, y = samples(n_classes)
     model = SVC(kernel=kernel, multiclass=multiclass, probability=True, random_state=0)

@@ -129,8 +129,8 @@ def test_max_iter(solver, max_iter):
     model = SVC(solver=solver, C=10.0, max_iter=max_iter)
     message = (
         rf"SVC did not converge in 3 of 3 problems: KKT gap [0-9.]+, tol=0\.001, "
-        rf"{3 * max_iter} iterations\. Raise max_iter \(now {max_iter}\) or set it to "
-        r"-1\."
+        rf"{3 * max_iter} iterations\. Solver terminated early "
+        rf"\(max_iter={max_iter}\).*Or raise max_iter, or set it to -1\."
     )
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model.fit(X, y)

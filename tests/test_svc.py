@@ -206,7 +206,7 @@ def test_ways_to_give_a_kernel(kernel, solver):
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
-        (lambda A, B: np.ones(3), ValueError, r"returned shape \(3,\) for 90 x 90 r"),
+        (lambda A, B: np.ones(3), ValueError, r"returned shape \(3,\) for 90 x 90 s"),
         (lambda A, B: A @ B.T * np.nan, ValueError, "returned NaN or infinity"),
         ("rfb", ValueError, r"Unknown kernel 'rfb'\. Did you mean 'rbf'\?"),
         ("rbf(gamma=", ValueError, "column"),

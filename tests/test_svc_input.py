@@ -49,7 +49,7 @@ def test_sparse_equals_dense(problem, form, kernel):
     check_same(model, dense, S, X)
     check_same(model, dense, X)
     if kernel == "linear":
-        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-6)
+        np.testing.assert_allclose(model.coef_.toarray(), dense.coef_, atol=1e-6)
     with pytest.raises(ValueError, match="cannot use sparse input in 'SVC' trained on"):
         dense.predict(S)
 

@@ -130,7 +130,7 @@ def libsvm_form(model: Any) -> Machines:
     return Machines(
         support=np.array(model.support_, dtype=np.int32),
         vectors=_in_double(model.support_vectors_),
-        coefficients=np.array(sign * model.dual_coef_, dtype=np.float64, order="C"),
+        coefficients=np.array(sign * _coefficients(model), dtype=np.float64, order="C"),
         intercept=sign * np.asarray(model.intercept_, dtype=np.float64).ravel(),
         n_support=counts.astype(np.int32),
         sigmoids=sigmoids,
@@ -138,10 +138,16 @@ def libsvm_form(model: Any) -> Machines:
     )
 
 
+def _coefficients(model: Any) -> NDArray:
+    rows = model.dual_coef_
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
 def _against_rest(model: Any, task: int) -> Machines:
     """Return one machine of one-vs-rest: the rest first, then the class."""
     labels = np.repeat(np.arange(len(model.classes_)), model.n_support_)
-    used = np.flatnonzero(model.dual_coef_[task])
+    rows = _coefficients(model)
+    used = np.flatnonzero(rows[task])
     used = used[np.argsort(labels[used] == task, kind="stable")]
     n_positive = np.count_nonzero(labels[used] == task)
     sigmoids = (np.empty(0), np.empty(0))
@@ -152,7 +158,7 @@ def _against_rest(model: Any, task: int) -> Machines:
     return Machines(
         support=model.support_[used].astype(np.int32),
         vectors=_in_double(vectors if is_given else vectors[used]),
-        coefficients=-model.dual_coef_[[task]][:, used],
+        coefficients=-rows[[task]][:, used],
         intercept=-model.intercept_[[task]],
         n_support=np.array([len(used) - n_positive, n_positive], dtype=np.int32),
         sigmoids=sigmoids,

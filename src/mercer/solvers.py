@@ -266,14 +266,14 @@ def _solve_and_polish(
     stop: NDArray,
     shrinking: bool,
 ) -> Outcome:
-    """Solve a task, and if it is small go on for a while.
+    """Solve a task, and if it is small, and in double precision, go on for a while.
 
     It costs next to nothing, and the answer then does not depend on how the kernel
     values were rounded, which in small problems decides between equals.
     """
     outcome = solve_whole(K, where, problem, beta, f, tol, max_iter, stop, shrinking)
     m = len(beta)
-    if m > POLISHED or outcome.gap > tol:
+    if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
         return outcome
     steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
     more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
