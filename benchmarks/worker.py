@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.cases import find
-from benchmarks.data import histograms, load, tiny_part
+from benchmarks.data import histograms, load, warm_part
 from benchmarks.floor import floor_seconds, needed_values, sgemm_rate
 from benchmarks.gram import GRAMS, largest_error
 from benchmarks.load import Watch
@@ -31,7 +31,7 @@ def fit(job: dict) -> dict[str, Any]:
     case = find(job["case"], job["is_fast"])
     data = load(case)
     peer = PEERS[job["peer"]](case.setting, job["cache_mb"])
-    peer.warm_up(*tiny_part(data))
+    peer.warm_up(*warm_part(data))
     if job["warm_only"]:
         return {}
     gc.collect()

@@ -11,11 +11,13 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import naive
+from mercer.kernels.frame import LEAST_ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.cases import Setting  # noqa: E402
+from benchmarks.data import WARM_ROWS, Data, warm_part  # noqa: E402
 from benchmarks.floor import needed_values  # noqa: E402
 from benchmarks.objective import Duals, by_pair, certify  # noqa: E402
 from benchmarks.peers import ScikitLearn  # noqa: E402
@@ -138,6 +140,16 @@ def test_values_that_a_fit_needs():
     # Sample 0: its own 2 and the 3 of class 1; sample 2: 3, then 2 and 1.
     assert needed_values(duals, y, is_whole=False) == 5 + 6
     assert needed_values(duals, y, is_whole=True) == 21
+
+
+def test_warm_part_is_large_and_has_all_classes():
+    y = np.repeat([0, 1, 2], [100, 700, 700])
+    X = np.arange(len(y), dtype=np.float32)[:, None]
+    rows, labels = warm_part(Data(X, y, X, y))
+    assert WARM_ROWS >= LEAST_ROWS
+    assert np.bincount(labels).tolist() == [100, 500, 500]
+    assert (y[rows.ravel().astype(int)] == labels).all()
+    assert len(warm_part(Data(X[:50], y[:50], X, y))[0]) == 50
 
 
 def test_smoke_run(tmp_path):
