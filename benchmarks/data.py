@@ -56,6 +56,8 @@ def load(case: Case) -> Data:
         return _digits(case)
     if case.data == "blobs":
         return _blobs(case)
+    if case.data == "hundred":
+        return _hundred(case)
     with np.load(Path(os.environ["MERCER_DATA"], f"{case.data}.npz")) as file:
         scale = 255 if case.data == "mnist" else 1
         X = _samples(file["x_train"], case.n, scale)
@@ -88,6 +90,18 @@ def _blobs(case: Case) -> Data:
     X = rng.standard_normal((len(y), 20), dtype=np.float32)
     X += 0.6 * y[:, None].astype(np.float32)
     return Data(X[: case.n], y[: case.n], X[case.n :], y[case.n :])
+
+
+def _hundred(case: Case) -> Data:
+    """As many samples around each of 100 centres in 50 dimensions."""
+    rng = np.random.default_rng(case.seed)
+    centers = rng.standard_normal((100, 50)) * 1.2
+    y, y_test = (np.repeat(np.arange(100), n // 100) for n in (case.n, case.n_test))
+    X, X_test = (
+        (centers[labels] + rng.standard_normal((len(labels), 50))).astype(np.float32)
+        for labels in (y, y_test)
+    )
+    return Data(X, y, X_test, y_test)
 
 
 def histograms(case: Case) -> NDArray[np.float32]:

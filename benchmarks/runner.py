@@ -159,7 +159,7 @@ class Session:
         )
         outcome = times if answer["status"] == "ok" else answer["message"]
         self.say(
-            f"{record.case.name:<18} {record.label:<22} "
+            f"{record.case.name:<22} {record.label:<22} "
             f"{repeat + 1}/{self.options.repeats}  {outcome}"
         )
 
