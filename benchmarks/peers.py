@@ -89,15 +89,15 @@ class Mercer(ScikitLearn):
 
     def warm_up(self, X: NDArray, y: NDArray) -> None:
         super().warm_up(X, y)
-        # Large problems take the other solver, and hard ones double precision: other
-        # code, for which a few classes are enough.
+        # Large problems shrink or take the other solver, and hard ones take double
+        # precision: other code, for which a few classes are enough.
         few = y < MOST_CLASSES
         X, y = X[few], y[few]
-        for solver, dtype in (
-            ("auto", np.float64), ("decompose", X.dtype), ("decompose", np.float64)
-        ):  # fmt: skip
-            model = self.model_with(solver=solver)
-            model.fit(X.astype(dtype), y).predict(X.astype(dtype))
+        with patch("mercer.core.smo.SHRINK_FROM", 0):
+            for solver in ("auto", "decompose"):
+                for dtype in (X.dtype, np.float64):
+                    model = self.model_with(solver=solver)
+                    model.fit(X.astype(dtype), y).predict(X.astype(dtype))
 
     def fit(self, problem: Any) -> None:
         with patch.object(self.Gram, "compute", wraps=self.Gram.compute) as compute:
