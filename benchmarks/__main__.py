@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 def _list() -> None:
     for case in CASES:
         console.print(
-            f"{case.name:<18} {case.group:<11} {case.about}  [{', '.join(case.peers)}]",
+            f"{case.name:<22} {case.group:<11} {case.about}  [{', '.join(case.peers)}]",
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
 

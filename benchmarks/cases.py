@@ -8,7 +8,7 @@ from typing import NamedTuple
 __all__ = ["CASES", "PEERS", "Case", "Setting", "find", "select"]
 
 SVMS = ("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm")
-PEERS = (*SVMS, "numpy")
+PEERS = (*SVMS, "scikit-learn-parallel", "numpy")
 # For growth with n: those that reach the large n in minutes.
 FAST_PEERS = ("mercer", "scikit-learn-intelex")
 
@@ -50,6 +50,8 @@ class Case(NamedTuple):
     cache_mb: float | None = None  #: None: Mercer's default, and as much for the others
     is_certified: bool = True
     seed: int = 0  #: of random data
+    scheme: str = "ovo"  #: or "ovr", "ecoc", "probability"
+    has_duals: bool = True  #: whether solutions are brought to the common layout
 
     @property
     def gap_pairs(self) -> tuple[tuple[int, int], ...] | None:
@@ -65,7 +67,8 @@ class Case(NamedTuple):
         if self.kind == "gram":
             return f"{self.data} Gram matrix of {self.n} random histograms"
         cache = f", cache {self.cache_mb:g} MB" if self.cache_mb else ""
-        return f"{self.data} n={self.n}, {self.setting}{cache}"
+        scheme = f", {self.scheme}" if self.group == "schemes" else ""
+        return f"{self.data} n={self.n}, {self.setting}{scheme}{cache}"
 
 
 RBF = Setting(C=10.0, gamma=0.02)
@@ -77,6 +80,11 @@ def _mnist(name: str, n: int, setting: Setting = RBF) -> Case:
     return Case(name, "mnist", "fit", "mnist", n, 10_000, setting)
 
 
+MNIST_5000 = _mnist("mnist-5000", 5000)
+# 200 samples of each class to learn from, 20 to test on.
+HUNDRED = Case("", "", "fit", "hundred", 20_000, 2000, Setting(C=1.0, gamma=0.01))
+
+
 def _growth(n: int) -> Case:
     return Case(
         f"growth-{n}", "growth", "fit", "mnist", n, 1000, RBF, FAST_PEERS,
@@ -84,8 +92,17 @@ def _growth(n: int) -> Case:
     )  # fmt: skip
 
 
+def _scheme(
+    name: str, scheme: str, peers: tuple[str, ...], case: Case = MNIST_5000
+) -> Case:
+    return case._replace(
+        name=name, group="schemes", scheme=scheme, peers=peers, is_certified=False,
+        has_duals=False,
+    )  # fmt: skip
+
+
 CASES = (
-    _mnist("mnist-5000", 5000),
+    MNIST_5000,
     _mnist("mnist-20000", 20_000),
     _mnist("mnist-60000", 60_000),
     _mnist("mnist-5000-linear", 5000, LINEAR),
@@ -99,6 +116,12 @@ CASES = (
         "memory", "memory", "fit", "mnist", 60_000, 10_000, RBF, FAST_PEERS, 1000,
         is_certified=False,
     ),
+    _scheme("mnist-5000-ovr", "ovr",
+            ("mercer", "scikit-learn", "scikit-learn-parallel")),
+    _scheme("mnist-5000-ecoc", "ecoc", ("mercer", "scikit-learn")),
+    _scheme("mnist-5000-probability", "probability", ("mercer", "scikit-learn")),
+    _scheme("hundred-classes", "ovo",
+            ("mercer", "scikit-learn", "scikit-learn-intelex"), HUNDRED),
     Case("cold-start", "cold-start", "cold", "none", 60,
          peers=("mercer", "scikit-learn")),
     Case("gram-chi2", "kernels", "gram", "chi2", 5000,
@@ -117,6 +140,10 @@ FAST_SIZES = {
     "growth-1000": 100,
     "growth-2000": 200,
     "memory": 400,
+    "mnist-5000-ovr": 300,
+    "mnist-5000-ecoc": 300,
+    "mnist-5000-probability": 300,
+    "hundred-classes": 600,
     "cold-start": 60,
     "gram-chi2": 100,
     "gram-intersection": 100,

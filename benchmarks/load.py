@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from benchmarks.processes import seconds_of_descendants
+
 __all__ = ["Watch"]
 
 # Of /proc/stat: user, nice, system, irq, softirq and what the host took away.
@@ -23,12 +25,16 @@ def _busy_seconds() -> float | None:
     return sum(fields[i] for i in BUSY_FIELDS) / os.sysconf("SC_CLK_TCK")
 
 
+def _own_seconds() -> float:
+    return time.process_time() + seconds_of_descendants()
+
+
 class Watch:
-    """Counts what other processes take, from its creation on."""
+    """Counts what others than this process and its children take, from now on."""
 
     def __init__(self) -> None:
         self._busy = _busy_seconds()
-        self._own = time.process_time()
+        self._own = _own_seconds()
         self._started = time.perf_counter()
 
     def others(self) -> float | None:
@@ -37,5 +43,5 @@ class Watch:
         busy = _busy_seconds()
         if busy is None or self._busy is None or wall < LEAST_SECONDS:
             return None
-        own = time.process_time() - self._own
+        own = _own_seconds() - self._own
         return max(0.0, busy - self._busy - own) / wall

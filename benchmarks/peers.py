@@ -6,8 +6,9 @@ solution into the common layout; neither is timed as part of ``fit``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import numpy as np
@@ -16,13 +17,18 @@ from numpy.typing import NDArray
 from benchmarks.cases import Setting
 from benchmarks.objective import Duals, by_pair
 
-__all__ = ["PEERS"]
+__all__ = ["PEERS", "Mercer", "ScikitLearn"]
+
+
+# Mercer's other solver is warmed up on no more: it takes long for many pairs.
+MOST_CLASSES = 10
 
 
 class ScikitLearn:
     """scikit-learn's SVC, and whatever looks like it."""
 
     module = "sklearn.svm"
+    options: ClassVar[Mapping[str, Any]] = {}  #: beside those of the setting
 
     def __init__(self, setting: Setting, cache_mb: float | None):
         self.setting = setting
@@ -30,6 +36,7 @@ class ScikitLearn:
         self.SVC = import_module(self.module).SVC
 
     def model_with(self, **options: Any) -> Any:
+        options = {**self.options, **options}
         return self.SVC(**self.setting._asdict(), cache_size=self.cache_mb, **options)
 
     def warm_up(self, X: NDArray, y: NDArray) -> None:
@@ -43,6 +50,14 @@ class ScikitLearn:
 
     def predict(self, X: NDArray) -> NDArray:
         return self.model.predict(X)
+
+    @property
+    def machines(self) -> list[Any]:
+        """The fitted SVCs."""
+        return [self.model]
+
+    def count_support(self) -> int:
+        return len(np.unique(np.concatenate([m.support_ for m in self.machines])))
 
     def duals(self, y: NDArray) -> Duals:
         support = np.asarray(self.model.support_, dtype=np.int64)
@@ -73,11 +88,16 @@ class Mercer(ScikitLearn):
         self.Gram = import_module("mercer.gram").WholeGram
 
     def warm_up(self, X: NDArray, y: NDArray) -> None:
-        # Large problems take the other solver, and hard ones double precision.
-        for solver in ("auto", "decompose"):
-            for dtype in (X.dtype, np.float64):
-                model = self.model_with(solver=solver)
-                model.fit(X.astype(dtype), y).predict(X.astype(dtype))
+        super().warm_up(X, y)
+        # Large problems shrink or take the other solver, and hard ones take double
+        # precision: other code, for which a few classes are enough.
+        few = y < MOST_CLASSES
+        X, y = X[few], y[few]
+        with patch("mercer.core.smo.SHRINK_FROM", 0):
+            for solver in ("auto", "decompose"):
+                for dtype in (X.dtype, np.float64):
+                    model = self.model_with(solver=solver)
+                    model.fit(X.astype(dtype), y).predict(X.astype(dtype))
 
     def fit(self, problem: Any) -> None:
         with patch.object(self.Gram, "compute", wraps=self.Gram.compute) as compute:
@@ -110,6 +130,9 @@ class Libsvm:
 
     def predict(self, X: NDArray) -> NDArray:
         return np.array(self.api.svm_predict([], X, self.model, "-q")[0], dtype=int)
+
+    def count_support(self) -> int:
+        return len(self.model.get_sv_indices())
 
     def duals(self, y: NDArray) -> Duals:
         support = np.array(self.model.get_sv_indices(), dtype=np.int64) - 1

@@ -81,6 +81,7 @@ class Record:
             "setting": case.setting._asdict() if case.setting else None,
             "cache_mb": self.cache_mb,
             "seed": case.seed,
+            "scheme": case.scheme,
             "repeats": len(self.runs),
             "repeats_wanted": repeats,
         }

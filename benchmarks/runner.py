@@ -96,9 +96,11 @@ class Session:
 
     def _prime(self, case: Case, peer: str, folder: str) -> None:
         """Have a process compile what others then find compiled: LLVM takes memory."""
-        if peer in self._primed:
+        # Only Mercer compiles, and what it compiles depends on the case.
+        key = f"{peer} {case.name}" if peer == "mercer" else peer
+        if key in self._primed:
             return
-        self._primed.add(peer)
+        self._primed.add(key)
         job = self._job(case, peer, f"{folder}/{peer}.npz") | {"warm_only": True}
         answer = self._call("worker", job)
         if answer["status"] == "not installed":
@@ -157,7 +159,7 @@ class Session:
         )
         outcome = times if answer["status"] == "ok" else answer["message"]
         self.say(
-            f"{record.case.name:<18} {record.label:<22} "
+            f"{record.case.name:<22} {record.label:<22} "
             f"{repeat + 1}/{self.options.repeats}  {outcome}"
         )
 

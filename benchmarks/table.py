@@ -19,10 +19,13 @@ TITLES = {
     "memory": "Memory (MNIST, 60000 samples)",
     "cold-start": "First fit in a fresh process",
     "kernels": "Gram matrices of histogram kernels",
+    "schemes": "Schemes of several classes",
 }
 # Constraints broken by more than this many C are worth a remark.
 BROKEN = 1e-4
 LONGEST_REMARK = 160
+# A log-loss larger than another's by this factor is worth a remark.
+WORSE_LOSS = 1.02
 # Other processes that keep this many cores busy spoil a time.
 BUSY = 0.1
 
@@ -77,7 +80,8 @@ CASE = Column("case", _number("case", "{}"))
 PEER = Column("peer", _number("peer", "{}"))
 FIT = Column("fit s", _seconds("fit_seconds"))
 RUNS = Column("runs", _runs)
-SOLVER_COLUMNS = (
+PEAK = Column("peak MB", _number("peak_mb", "{:.0f}"))
+SPEED_COLUMNS = (
     CASE,
     PEER,
     FIT,
@@ -85,7 +89,11 @@ SOLVER_COLUMNS = (
     Column("predict s", _seconds("predict_seconds")),
     Column("predict ratio", _ratio("predict_seconds")),
     Column("accuracy", _number("accuracy", "{:.4f}")),
+    Column("log-loss", _number("log_loss", "{:.4f}")),
     Column("SVs", _number("n_support", "{}")),
+)
+SOLVER_COLUMNS = (
+    *SPEED_COLUMNS,
     Column("dual objective", _number("objective", "{:.8g}")),
     Column("KKT gap", _gap),
     Column("fit / floor", _number("fit_over_floor", "{:.2f}")),
@@ -96,7 +104,7 @@ COLUMNS = {
     "binary": SOLVER_COLUMNS,
     "memory": (
         PEER,
-        Column("peak MB", _number("peak_mb", "{:.0f}")),
+        PEAK,
         Column("peak ratio", _ratio("peak_mb")),
         Column("before fit MB", _number("resident_mb", "{:.0f}")),
         FIT,
@@ -119,18 +127,25 @@ COLUMNS = {
         Column("largest error", _number("error", "{:.1e}")),
         RUNS,
     ),
+    "schemes": (
+        *SPEED_COLUMNS,
+        Column("own KKT gap", _number("own_kkt_gap", "{:.1e}")),
+        PEAK,
+        RUNS,
+    ),
 }
 
 
 def _lines(group: str, facts: Sequence[Facts]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and the rows of a group's table."""
+    """Return the headings and the rows of a group's table, without empty columns."""
     if group == "growth":
         return _growth(facts)
     mine = [f for f in facts if f["group"] == group]
     base = {f["case"]: f for f in mine if f["peer"] == "mercer"}
-    columns = COLUMNS[group]
-    rows = [[c.cell(f, base.get(f["case"], {})) for c in columns] for f in mine]
-    return [c.heading for c in columns], rows
+    rows = [[c.cell(f, base.get(f["case"], {})) for c in COLUMNS[group]] for f in mine]
+    kept = [i for i, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    headings = [COLUMNS[group][i].heading for i in kept]
+    return headings, [[row[i] for i in kept] for row in rows]
 
 
 def _growth(facts: Sequence[Facts]) -> tuple[list[str], list[list[str]]]:
@@ -168,7 +183,22 @@ def _remarks(group: str, facts: Sequence[Facts]) -> list[str]:
         if busiest > BUSY:
             found.append(f"{where}: SPOILT? Others kept {busiest:.2f} cores busy.")
         found += [f"{where} warns: {w}" for w in f.get("warnings", ())]
+    found += _worse_losses(mine)
     return [r if len(r) <= LONGEST_REMARK else f"{r[:LONGEST_REMARK]}…" for r in found]
+
+
+def _worse_losses(facts: Sequence[Facts]) -> list[str]:
+    """Say where Mercer's log-loss is larger than that of another."""
+    having = [f for f in facts if "log_loss" in f]
+    return [
+        f"{f['case']}: Mercer's log-loss is {own['log_loss'] / f['log_loss'] - 1:.1%} "
+        f"above that of {f['peer']}."
+        for own in having
+        for f in having
+        if own["peer"] == "mercer"
+        and own["case"] == f["case"]
+        and own["log_loss"] > WORSE_LOSS * f["log_loss"]
+    ]
 
 
 def _groups(facts: Sequence[Facts]) -> list[str]:

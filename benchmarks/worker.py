@@ -13,15 +13,17 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
 
-from benchmarks.cases import find
-from benchmarks.data import histograms, load, tiny_part
+from benchmarks.cases import Case, find
+from benchmarks.data import Data, histograms, load, warm_part
 from benchmarks.floor import floor_seconds, needed_values, sgemm_rate
 from benchmarks.gram import GRAMS, largest_error
 from benchmarks.load import Watch
 from benchmarks.memory import peak_mb, resident_mb
 from benchmarks.objective import Duals, certify
-from benchmarks.peers import PEERS
+from benchmarks.schemes import PEERS
 
 TINY_HISTOGRAMS = 64
 
@@ -30,8 +32,8 @@ def fit(job: dict) -> dict[str, Any]:
     """Fit and predict, warm; ``warm_only`` stops after the small problem."""
     case = find(job["case"], job["is_fast"])
     data = load(case)
-    peer = PEERS[job["peer"]](case.setting, job["cache_mb"])
-    peer.warm_up(*tiny_part(data))
+    peer = PEERS[case.scheme, job["peer"]](case.setting, job["cache_mb"])
+    peer.warm_up(*warm_part(data))
     if job["warm_only"]:
         return {}
     gc.collect()
@@ -48,32 +50,57 @@ def fit(job: dict) -> dict[str, Any]:
         done = time.perf_counter()
         others = watch.others()
     peak = peak_mb()
-    duals = peer.duals(data.y)
-    np.savez(job["duals"], support=duals.support, coef=duals.coef)
     result = {
         "prepare_seconds": prepared - started,
         "fit_seconds": fitted - prepared,
         "predict_seconds": done - fitted,
-        "accuracy": float(np.mean(predicted == data.y_test)),
-        "n_support": len(duals.support),
         "others_cores": others,
         "resident_mb": resident,
         "peak_mb": peak,
-        "n_features": data.X.shape[1],
-        "n_classes": len(np.unique(data.y)),
         "warnings": sorted({str(w.message) for w in caught}),
     }
-    if job["peer"] == "mercer":
-        d = data.X.shape[1]
-        rate = sgemm_rate(d)
-        n_values = needed_values(duals, data.y, peer.is_whole)
-        result |= {
-            "is_whole": peer.is_whole,
-            "needed_values": n_values,
-            "sgemm_gflops": rate / 1e9,
-            "floor_seconds": floor_seconds(n_values, d, rate),
-        }
-    return result
+    return result | _quality(peer, data, predicted) | _solution(job, case, peer, data)
+
+
+def _quality(peer: Any, data: Data, predicted: NDArray) -> dict[str, Any]:
+    """Return how good the predictions are."""
+    n_classes = len(np.unique(data.y))
+    found = {
+        "n_features": data.X.shape[1],
+        "n_classes": n_classes,
+        "accuracy": float(np.mean(predicted == data.y_test)),
+        "n_support": peer.count_support(),
+    }
+    if hasattr(peer, "probabilities"):
+        loss = log_loss(data.y_test, peer.probabilities, labels=np.arange(n_classes))
+        found["log_loss"] = float(loss)
+    return found
+
+
+def _solution(job: dict, case: Case, peer: Any, data: Data) -> dict[str, Any]:
+    """Leave the solution in a file, and return what is known of Mercer's."""
+    is_mercer = job["peer"] == "mercer"
+    found: dict[str, Any] = {}
+    if is_mercer:
+        found["is_whole"] = peer.is_whole
+        found["own_kkt_gap"] = float(peer.model.kkt_gap_.max())
+    if case.has_duals:
+        duals = peer.duals(data.y)
+        np.savez(job["duals"], support=duals.support, coef=duals.coef)
+        if is_mercer:
+            found |= _floor(duals, data, peer.is_whole)
+    return found
+
+
+def _floor(duals: Duals, data: Data, is_whole: bool) -> dict[str, Any]:
+    d = data.X.shape[1]
+    rate = sgemm_rate(d)
+    n_values = needed_values(duals, data.y, is_whole)
+    return {
+        "needed_values": n_values,
+        "sgemm_gflops": rate / 1e9,
+        "floor_seconds": floor_seconds(n_values, d, rate),
+    }
 
 
 def gram(job: dict) -> dict[str, Any]:

@@ -11,14 +11,19 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import naive
+from mercer.kernels.frame import LEAST_ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.cases import Setting  # noqa: E402
+from benchmarks.data import WARM_ROWS, Data, warm_part  # noqa: E402
 from benchmarks.floor import needed_values  # noqa: E402
+from benchmarks.memory import peak_mb  # noqa: E402
 from benchmarks.objective import Duals, by_pair, certify  # noqa: E402
 from benchmarks.peers import ScikitLearn  # noqa: E402
+from benchmarks.processes import descendants, seconds_of_descendants  # noqa: E402
+from benchmarks.table import markdown  # noqa: E402
 
 RBF = Setting(C=20.0, gamma=2.0)
 SETTINGS = [
@@ -140,6 +145,16 @@ def test_values_that_a_fit_needs():
     assert needed_values(duals, y, is_whole=True) == 21
 
 
+def test_warm_part_is_large_and_has_all_classes():
+    y = np.repeat([0, 1, 2], [100, 700, 700])
+    X = np.arange(len(y), dtype=np.float32)[:, None]
+    rows, labels = warm_part(Data(X, y, X, y))
+    assert WARM_ROWS >= LEAST_ROWS
+    assert np.bincount(labels).tolist() == [100, 500, 500]
+    assert (y[rows.ravel().astype(int)] == labels).all()
+    assert len(warm_part(Data(X[:50], y[:50], X, y))[0]) == 50
+
+
 def test_smoke_run(tmp_path):
     done = run(
         "--fast", "--cases", "mnist-5000,a9a", "--peers", "mercer,scikit-learn",
@@ -166,6 +181,66 @@ def test_smoke_run(tmp_path):
     text = path.with_suffix(".md").read_text()
     assert text.count("| mercer |") == 2
     assert path.name in done.stdout.replace("\n", "")
+
+
+@pytest.mark.slow
+def test_smoke_run_of_schemes(tmp_path):
+    done = run("--fast", "--cases", "schemes", "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*.jsonl")
+    facts = [json.loads(line) for line in path.read_text().splitlines()]
+    found = {(f["case"], f["peer"]): f for f in facts if f["status"] == "ok"}
+    for (case, peer), f in found.items():
+        own = found[case, "mercer"]
+        assert set(f) >= FIELDS - {"objective", "kkt_gap", "infeasibility"}
+        # Without their intercepts or with other codes, they would be far apart.
+        assert f["accuracy"] == pytest.approx(own["accuracy"], abs=0.03)
+        assert f["n_support"] == pytest.approx(own["n_support"], rel=0.02)
+        assert "objective" not in f
+        assert ("own_kkt_gap" in f) == (peer == "mercer")
+        assert ("log_loss" in f) == (f["scheme"] == "probability")
+        assert f["scheme"] != "probability" or 0.0 < f["log_loss"] < 1.0
+    assert {peer for case, peer in found if case == "mnist-5000-ovr"} == {
+        "mercer", "scikit-learn", "scikit-learn-parallel",
+    }  # fmt: skip
+    for case in ("mnist-5000-ecoc", "mnist-5000-probability", "hundred-classes"):
+        assert {"mercer", "scikit-learn"} <= {p for c, p in found if c == case}
+    lines = path.with_suffix(".md").read_text().splitlines()
+    assert sum("log-loss |" in line for line in lines) == 1
+
+
+def test_a_worse_log_loss_is_remarked_and_an_absent_one_has_no_column():
+    def fact(peer, **numbers):
+        place = {"versions": {}, "cpu": "", "cores": 1, "threads": {"blas": []},
+                 "commit": None, "date": ""}  # fmt: skip
+        return {"case": "c", "group": "schemes", "peer": peer, "status": "ok",
+                "repeats": 1, "repeats_wanted": 1, "runs": {}, "environment": place,
+                **numbers}  # fmt: skip
+
+    losses = {"mercer": 0.103, "scikit-learn": 0.1}
+    text = markdown([fact(peer, log_loss=loss) for peer, loss in losses.items()])
+    assert "c: Mercer's log-loss is 3.0% above that of scikit-learn." in text
+    losses["mercer"] = 0.101
+    text = markdown([fact(peer, log_loss=loss) for peer, loss in losses.items()])
+    assert "log-loss |" in text and "above" not in text
+    assert "log-loss" not in markdown([fact(peer) for peer in losses])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_children_count_as_own():
+    code = "x = b'1' * 10**8; print(); sum(range(3 * 10**7)); print(); input()"
+    memory, seconds = peak_mb(), seconds_of_descendants()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        child.stdout.readline()
+        assert child.pid in descendants()
+        assert peak_mb() > memory + 90
+        child.stdout.readline()
+        while_alive = seconds_of_descendants()
+        child.communicate(b"\n")
+    assert while_alive > seconds + 0.1
+    assert seconds_of_descendants() >= while_alive
 
 
 def test_missing_data_is_explained():
