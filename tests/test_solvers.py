@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certificate import certify, kernel_matrix
 from mercer import SVC
-from mercer.core import smo
+from mercer.core import decompose, smo
 from mercer.solvers import SOLVERS
 
 ROUGH = ("simplified", "random")
@@ -293,3 +293,31 @@ def test_values_of_any_size(seed, kernel, way, log_C, log_scale, solver):
         model = SVC(kernel=lambda A, B: kernel_matrix(A, B, kernel, **params), **common)
     model.fit(K if way == "precomputed" else X, y)
     certificate(model, X, y, K)
+
+
+@pytest.mark.parametrize("solver", ["smo", "decompose"])
+@pytest.mark.parametrize(
+    ("offset", "tol", "dtypes"),
+    [
+        (0.0, 1e-3, {"float32"}),
+        (1e4, 1e-3, {"float32", "float64"}),  # too many digits for single precision
+        (0.0, 1e-6, {"float64"}),
+    ],
+)
+def test_double_data_is_tried_in_single_precision(
+    monkeypatch, solver, offset, tol, dtypes
+):
+    X, y = problem(2100)
+    X = X + offset
+    seen = set()
+    module = smo if solver == "smo" else decompose
+    solve = module.minimise_pairs
+    monkeypatch.setattr(
+        module, "minimise_pairs", lambda K, *a: seen.add(K.dtype.name) or solve(K, *a)
+    )
+    model = SVC(gamma=0.1, solver=solver, tol=tol).fit(X, y)
+    assert seen == dtypes
+    assert model.converged_
+    _, gap = certificate(model, X, y)
+    assert gap <= tol
+    assert model.support_vectors_.dtype == np.float64

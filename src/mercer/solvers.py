@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.blockgram import BlockGram
-from mercer.coefficients import coefficient_matrix
+from mercer.certificates import are_spoilt, rounding_errors, to_solution
 from mercer.core.decompose import Task, decompose, refresh
-from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
+from mercer.core.problem import DualProblem, Layout, Solution, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.gram import Demand, RowGram, WholeGram
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
 
@@ -36,8 +36,13 @@ SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 SAFETY = 0.9
 # Most of the tolerance that may go to rounding errors in single precision.
 MOST_FOR_ROUNDING = 0.6
+# From this tolerance and number of samples on, single precision is tried first.
+LEAST_FOR_SINGLE = 1e-4
+SINGLE_FROM = 2000
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
+# ... and of regression, where most samples end up as support vectors.
+WHOLE_LIMIT_OF_REGRESSION = 16_000
 # Up to this many samples a task that has not all of them gets a matrix of its own.
 SMALL_TASK = 2000
 # Up to this many variables a task is solved to a part of the tolerance, if so many
@@ -45,8 +50,6 @@ SMALL_TASK = 2000
 POLISHED = 320
 POLISH = 1e-7
 POLISHING_STEPS = 20
-# Rows on which rounding errors are measured.
-SAMPLED_ROWS = 64
 # Enough problems at once to fill the matrix products; those that are done leave their
 # memory to the next.
 MOST_ACTIVE = 14
@@ -65,6 +68,7 @@ class Settings(NamedTuple):
     cache_size: float | str = "auto"
     shrinking: bool = True
     seed: int = 0
+    precise: bool = False  #: whether single precision is out of the question
 
 
 class TaskSpec(NamedTuple):
@@ -93,47 +97,54 @@ def solve_many(
     """
     tasks = [Task(spec.problem, spec.blocks, list(starts)) for spec in specs]
     tol = settings.tol
-    solve = _prepare(kernel, data, starts, tasks, settings, threads, progress)
+    first = data
+    if isinstance(data, Operand) and _tries_single(kernel, data, settings):
+        first = data.astype(np.float32)
+    solve = _prepare(kernel, first, starts, tasks, settings, threads, progress)
     solve(SAFETY * tol)
-    errors = _rounding_errors(kernel, data, tasks)
-    if _spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
+    errors = rounding_errors(kernel, data, tasks)
+    if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
         # Smaller steps left undone make up for larger errors.
         solve(tol - 2.5 * errors.max())
-        errors = _rounding_errors(kernel, data, tasks)
+        errors = rounding_errors(kernel, data, tasks)
     if (
-        _spoilt(tasks, errors, tol)
+        are_spoilt(tasks, errors, tol)
         and isinstance(data, Operand)
-        and data.dtype == np.float32
+        and first.dtype == np.float32
     ):
-        del solve
+        del solve, first
         again = [
             spec._replace(problem=spec.problem._replace(start=task.beta))
             for spec, task in zip(specs, tasks, strict=True)
         ]
-        double = Operand(data.X.astype(np.float64), run=threads.map)
         solutions = solve_many(
-            kernel, double, starts, again, settings, threads, progress
+            kernel,
+            data.astype(np.float64),
+            starts,
+            again,
+            settings._replace(precise=True),
+            threads,
+            progress,
         )
         return [
             s._replace(n_iter=s.n_iter + t.n_iter)
             for s, t in zip(solutions, tasks, strict=True)
         ]
-    return [_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
+    return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
-def _spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether rounding errors alone keep a solved task from being certified."""
-    return any(
-        task.done and task.gap + 2.0 * error > tol
-        for task, error in zip(tasks, errors, strict=True)
-    )
+def _tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
+    """Decide whether to work on double-precision data in single precision first.
 
-
-def _solution(task: Task, error: float, tol: float) -> Solution:
-    found = task.certificate or certify(task.problem, task.beta, task.f)
-    converged = found.kkt_gap + 2.0 * error <= tol
-    return Solution(
-        task.beta, task.f, *found[:4], task.n_iter, converged, found.multipliers
+    It takes half the time and memory, and the rounding errors are known afterwards.
+    """
+    return (
+        data.dtype == np.float64
+        and not settings.precise
+        and settings.tol >= LEAST_FOR_SINGLE
+        and settings.solver in ("auto", "smo", "decompose")
+        and len(data) >= SINGLE_FROM
+        and not any(isinstance(leaf, Custom) for leaf in kernel.leaves())
     )
 
 
@@ -156,7 +167,7 @@ def _prepare(
         return partial(
             _solve_small, blocks, tasks, max_iter, settings.shrinking, threads, progress
         )
-    if isinstance(data, Operand) and _wants_whole(data, settings, budget):
+    if isinstance(data, Operand) and _wants_whole(data, tasks, settings, budget):
         data = WholeGram.compute(kernel, data, starts, threads)
     solver = settings.solver
     if solver == "auto":
@@ -286,7 +297,9 @@ def _solve_and_polish(
     return last._replace(n_iter=n_iter + last.n_iter)
 
 
-def _wants_whole(data: Operand, settings: Settings, budget: int) -> bool:
+def _wants_whole(
+    data: Operand, tasks: list[Task], settings: Settings, budget: int
+) -> bool:
     """Decide whether the whole matrix is to be computed, or refuse."""
     n = len(data)
     # Shrinking copies at most a quarter of the matrix.
@@ -300,7 +313,9 @@ def _wants_whole(data: Operand, settings: Settings, budget: int) -> bool:
                 "cache_size, or use solver='decompose'."
             )
         return True
-    return settings.solver == "auto" and n <= WHOLE_LIMIT and needed <= budget
+    is_regression = len(tasks[0].problem.p) > len(tasks[0].f)
+    limit = WHOLE_LIMIT_OF_REGRESSION if is_regression else WHOLE_LIMIT
+    return settings.solver == "auto" and n <= limit and needed <= budget
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
@@ -364,35 +379,3 @@ def _by_rows(
         row, gram.diag[rows], task.problem, task.beta, task.f, tol, steps, stop
     )
     task.note(outcome, tol)
-
-
-def _rounding_errors(
-    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task]
-) -> NDArray:
-    """Estimate, for each task, the largest error of ``f`` that rounding has left.
-
-    ``f`` is computed anew on some rows, from kernel values in double precision.
-    """
-    errors = np.zeros(len(tasks))
-    n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
-    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
-    coefficients = coefficient_matrix(
-        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
-    )
-    used = np.flatnonzero(np.diff(coefficients.indptr))
-    exact = np.zeros((len(sample), len(tasks)))
-    for first in range(0, len(used), 1024):
-        part = used[first : first + 1024]
-        if isinstance(data, WholeGram):
-            values = data.matrix[np.ix_(sample, part)].astype(np.float64)
-        else:
-            both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
-            values = kernel.evaluate(Pair(*both))
-        exact += (coefficients[part].T @ values.T).T
-    for t, task in enumerate(tasks):
-        own = task.gram_rows(np.arange(len(task.f)))
-        at = np.searchsorted(own, sample)
-        here = (at < len(own)) & (own[np.minimum(at, len(own) - 1)] == sample)
-        if here.any():
-            errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
-    return errors

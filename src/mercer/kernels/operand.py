@@ -78,6 +78,11 @@ class Operand:
             return self._X[self._order[index]]
         return self.X[index]
 
+    def astype(self, dtype: Any) -> Operand:
+        """Return the rows in another precision."""
+        X, order = self._stored()
+        return Operand(X.astype(dtype), order=order, run=self._run)
+
     @property
     def dtype(self) -> np.dtype:
         """The floating-point type of the rows."""

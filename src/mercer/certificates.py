@@ -1,0 +1,67 @@
+"""How exact solutions are, rounding errors included."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.coefficients import coefficient_matrix
+from mercer.core.decompose import Task
+from mercer.core.problem import Solution, certify
+from mercer.gram import WholeGram
+from mercer.kernels.base import Kernel
+from mercer.kernels.operand import Operand, Pair
+
+__all__ = ["are_spoilt", "rounding_errors", "to_solution"]
+
+# Rows on which rounding errors are measured.
+SAMPLED_ROWS = 64
+
+
+def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
+    """Tell whether rounding errors alone keep a solved task from being certified."""
+    return any(
+        task.done and task.gap + 2.0 * error > tol
+        for task, error in zip(tasks, errors, strict=True)
+    )
+
+
+def to_solution(task: Task, error: float, tol: float) -> Solution:
+    """Return what a task has come to; it counts as solved if no error can undo that."""
+    found = task.certificate or certify(task.problem, task.beta, task.f)
+    converged = found.kkt_gap + 2.0 * error <= tol
+    return Solution(
+        task.beta, task.f, *found[:4], task.n_iter, converged, found.multipliers
+    )
+
+
+def rounding_errors(
+    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task]
+) -> NDArray:
+    """Estimate, for each task, the largest error of ``f`` that rounding has left.
+
+    ``f`` is computed anew on some rows, from kernel values in double precision.
+    """
+    errors = np.zeros(len(tasks))
+    n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
+    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
+    coefficients = coefficient_matrix(
+        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    )
+    used = np.flatnonzero(np.diff(coefficients.indptr))
+    exact = np.zeros((len(sample), len(tasks)))
+    for first in range(0, len(used), 1024):
+        part = used[first : first + 1024]
+        if isinstance(data, WholeGram):
+            values = data.matrix[np.ix_(sample, part)].astype(np.float64)
+        else:
+            both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
+            values = kernel.evaluate(Pair(*both))
+        exact += (coefficients[part].T @ values.T).T
+    for t, task in enumerate(tasks):
+        own = task.gram_rows(np.arange(len(task.f)))
+        at = np.searchsorted(own, sample)
+        here = (at < len(own)) & (own[np.minimum(at, len(own) - 1)] == sample)
+        if here.any():
+            errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
+    return errors
