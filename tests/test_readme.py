@@ -51,3 +51,10 @@ def test_model_files_page(tmp_path, monkeypatch):
     for example in blocks("docs/models.md"):
         exec(compile(example, "docs/models.md", "exec"), names)
     assert {path.name for path in tmp_path.iterdir()} == {"moons.skops", "moons.model"}
+
+
+@pytest.mark.parametrize("page", ["docs/classes.md", "docs/machines.md"])
+def test_examples_of_other_pages_run(page):
+    names = {}
+    for example in blocks(page):
+        exec(compile(example, page, "exec"), names)
