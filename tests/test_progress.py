@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from mercer import SVC, progress
+from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, progress
 
 SOLVERS = ["smo", "decompose", "wss2"]
 
@@ -200,3 +200,30 @@ def test_verbose_is_seen_without_arrangement(problem, log, capsys, arranged):
     assert err.count("[SVC] fitted in ") == (0 if arranged else 2)
     assert log.handlers[: len(mine)] == mine
     assert len(log.handlers) == 1
+
+
+@pytest.mark.parametrize("kind", [NuSVC, SVR, NuSVR, OneClassSVM, SVDD])
+@pytest.mark.parametrize("solver", ["smo", "decompose"])
+def test_every_machine_reports(problem, kind, solver, caplog):
+    X, y = problem
+    y = np.unique(y, return_inverse=True)[1]
+    recorder = Recorder()
+    model = kind(solver=solver, verbose=True).set_callbacks(recorder)
+    with caplog.at_level(logging.INFO, logger="mercer"):
+        model.fit(X, y)
+    assert recorder.gaps
+    begun = sum(event[0] == "begin" for event in recorder.events)
+    assert begun == sum(event[0] == "end" for event in recorder.events)
+    assert f"[{kind.__name__}] fitted in" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [SVR, OneClassSVM])
+def test_every_machine_can_be_ended(problem, kind):
+    X, y = problem
+    y = np.unique(y, return_inverse=True)[1]
+    model = kind(solver="decompose", cache_size=0.05, tol=1e-9)
+    model.set_callbacks(Recorder(stop_after=1))
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.fit(X, y)
+    assert not model.converged_
+    assert np.isfinite(model.dual_coef_).all()
