@@ -164,7 +164,8 @@ def test_low_dimensional(name, C, gamma, n):
     assert compare(X, y, ours, theirs, metric, objective_rtol=1e-4) <= 1e-3
     assert ours.converged_
     difference = ours.decision_function(X[:2000]) - theirs.decision_function(X[:2000])
-    assert np.abs(difference).max() <= 2e-3
+    # Both stop anywhere within the tolerance.
+    assert np.abs(difference).max() <= 3e-3
     X = X.astype(np.float64)[:4000]
     ours = SVC(C=C, gamma=gamma, tol=1e-6).fit(X, y[:4000])
     theirs = svm.SVC(C=C, gamma=gamma, tol=1e-6).fit(X, y[:4000])
