@@ -28,7 +28,7 @@ from mercer.kernels.operand import Operand, Pair
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
 
-__all__ = ["SOLVERS", "Settings", "TaskSpec", "solve_many"]
+__all__ = ["MOST_STEPS", "SOLVERS", "Settings", "TaskSpec", "solve_many"]
 
 SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
@@ -45,6 +45,8 @@ SMALL_TASK = 2000
 POLISHED = 320
 POLISH = 1e-7
 POLISHING_STEPS = 20
+# Steps without a limit of the user's: data of a bad scale would ask for 1e12 of them.
+MOST_STEPS = 10_000_000
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Enough problems at once to fill the matrix products; those that are done leave their
@@ -108,6 +110,8 @@ def solve_many(
         del solve
         again = [
             spec._replace(problem=spec.problem._replace(start=task.beta))
+            if np.isfinite(task.f).all() and np.isfinite(task.beta).all()
+            else spec
             for spec, task in zip(specs, tasks, strict=True)
         ]
         double = Operand(data.X.astype(np.float64), run=threads.map)
@@ -122,9 +126,9 @@ def solve_many(
 
 
 def _spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether rounding errors alone keep a solved task from being certified."""
+    """Tell whether rounding or overflow alone keep a task from being certified."""
     return any(
-        task.done and task.gap + 2.0 * error > tol
+        not task.gap + error < np.inf or (task.done and task.gap + 2.0 * error > tol)
         for task, error in zip(tasks, errors, strict=True)
     )
 
@@ -133,7 +137,7 @@ def _solution(task: Task, error: float, tol: float) -> Solution:
     found = task.certificate or certify(task.problem, task.beta, task.f)
     converged = found.kkt_gap + 2.0 * error <= tol
     return Solution(
-        task.beta, task.f, *found[:4], task.n_iter, converged, found.multipliers
+        task.beta, task.f, *found[:4], task.n_iter, converged, found[4], 2.0 * error
     )
 
 
@@ -147,7 +151,9 @@ def _prepare(
     progress: Progress | None,
 ) -> Callable[[float], None]:
     """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
-    max_iter = np.iinfo(np.int64).max if settings.max_iter < 0 else settings.max_iter
+    max_iter = settings.max_iter
+    if max_iter < 0:
+        max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
     budget = budget_bytes(settings.cache_size)
     if isinstance(data, Operand) and _wants_blocks(
         kernel, data, starts, tasks, settings, threads, budget
