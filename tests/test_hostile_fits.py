@@ -252,4 +252,4 @@ def test_whatever_the_data(machine):
 @every_machine
 def test_whatever_the_data_for_long(machine):
     run = given(problems(machine))(check_fit)
-    settings(max_examples=1500, **patient)(run)()
+    settings(max_examples=400, **patient)(run)()
