@@ -281,8 +281,11 @@ def _solve_and_polish(
     m = len(beta)
     if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
         return outcome
+    saved = beta.copy(), f.copy()
     steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
     more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
+    if more.gap > tol:  # steps lessen the objective, not always the gap
+        (beta[:], f[:]), more = saved, outcome._replace(n_iter=more.n_iter)
     return outcome._replace(n_iter=outcome.n_iter + more.n_iter, gap=more.gap)
 
 
@@ -325,10 +328,9 @@ def _in_memory(
     steps = max_iter - task.n_iter
     outcome: tuple
     if solver == "smo":
-        where = task.layout()
         shrinking = settings.shrinking
         outcome = _solve_and_polish(
-            gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking
+            gram.matrix, task.layout(), problem, beta, f, tol, steps, stop, shrinking
         )
     else:
         rows = task.gram_rows(np.arange(len(f)))
