@@ -170,3 +170,9 @@ def test_probabilities_are_probabilities(rng, code):
 
 def test_normalise():
     np.testing.assert_allclose(normalise(np.array([[1.0, 3.0]])), [[0.25, 0.75]])
+
+
+def test_decision_values_next_to_nothing():
+    decisions = 1e-310 * np.array([1.0, -1.0, 2.0, -2.0])
+    found = fit_sigmoid(decisions, decisions > 0, np.ones(4))
+    assert np.isfinite(found).all()

@@ -28,6 +28,7 @@ def test_prediction_has_the_precision_that_coefficients_need(
     apply = machine.apply
     monkeypatch.setattr(machine, "apply", recording)
     model = SVC(C=C, gamma=0.5).fit(X, y)
+    assert model.converged_
     found = model.decision_function(X)
     assert used == [precision]
     K = rbf_kernel(X.astype(float), model.support_vectors_.astype(float), gamma=0.5)

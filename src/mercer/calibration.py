@@ -65,7 +65,8 @@ def fit_sigmoid(decisions: NDArray, is_positive: NDArray, weight: NDArray) -> Si
         is_positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)
     )
     # Newton's method does not mind the scale of f; its safeguards do.
-    scale = float(np.abs(decisions).max(initial=0.0)) or 1.0
+    scale = float(np.abs(decisions).max(initial=0.0))
+    scale = scale if scale > 1e-200 else 1.0  # else A would overflow
     f = decisions / scale
 
     def loss(A: float, B: float) -> float:

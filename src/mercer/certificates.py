@@ -19,9 +19,9 @@ SAMPLED_ROWS = 64
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether rounding errors alone keep a solved task from being certified."""
+    """Tell whether rounding or overflow alone keep a task from being certified."""
     return any(
-        task.done and task.gap + 2.0 * error > tol
+        not task.gap + error < np.inf or (task.done and task.gap + 2.0 * error > tol)
         for task, error in zip(tasks, errors, strict=True)
     )
 
@@ -31,7 +31,7 @@ def to_solution(task: Task, error: float, tol: float) -> Solution:
     found = task.certificate or certify(task.problem, task.beta, task.f)
     converged = found.kkt_gap + 2.0 * error <= tol
     return Solution(
-        task.beta, task.f, *found[:4], task.n_iter, converged, found.multipliers
+        task.beta, task.f, *found[:4], task.n_iter, converged, found[4], 2.0 * error
     )
 
 

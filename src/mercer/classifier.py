@@ -40,6 +40,7 @@ from mercer.machine import KernelMachine, Tasks, as_dense, frozen
 from mercer.multiclass import (
     DECODINGS,
     SCHEMES,
+    class_means,
     make_code,
     nearest_of_best,
     score_classes,
@@ -109,7 +110,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if self._is_calibrated():
             self._calibrate(codes, tasks, solutions)
         if self._decoding() == "barycentre":
-            self._means = _class_means(X, codes, len(self.classes_))
+            self._means = class_means(X, codes, len(self.classes_))
 
     def _check_choices(self) -> None:
         """Refuse parameters that contradict each other."""
@@ -152,6 +153,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.class_weight_ = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y
         )
+        if not np.isfinite(self.class_weight_).all():
+            raise ValueError(f"class_weight must be finite, got {self.class_weight!r}.")
         return codes
 
     def _tasks(self, y: NDArray[np.intp], sample_weight: NDArray) -> Tasks:
@@ -386,13 +389,3 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _probabilities(self, decisions: NDArray) -> NDArray:
         sides = Sigmoids(self.probA_, self.probB_)(decisions)
         return class_probabilities(sides, self.code_)
-
-
-def _class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:
-    members = sparse.csr_array(
-        (np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y))
-    )
-    sums = members @ X
-    if sparse.issparse(sums):
-        sums = sums.toarray()
-    return sums / np.bincount(y, minlength=n_classes)[:, None]

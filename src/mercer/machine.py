@@ -37,13 +37,15 @@ from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.progress import FitProgress
-from mercer.solvers import SOLVERS, Settings, TaskSpec, solve_many
+from mercer.solvers import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
 
-__all__ = ["UNBOUNDED", "KernelMachine", "Tasks", "as_dense", "frozen"]
+__all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks", "as_dense", "frozen"]
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
+# What overflows shows in the results, and they are looked at.
+QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class Tasks(NamedTuple):
@@ -120,6 +122,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         return to_sklearn(self)
 
+    @QUIET
     def _solve(
         self, X: Any, y: Any, targets: NDArray, sample_weight: Any
     ) -> tuple[Tasks, list[Solution]]:
@@ -153,7 +156,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 progress,
             )
             progress.finish(solutions)
-        if not all(np.isfinite([s.objective, s.kkt_gap]).all() for s in solutions):
+        found: list[Any] = [[s.objective, s.kkt_gap] for s in solutions]
+        if isinstance(data, Operand):
+            found.append(self.kernel_.diagonal(Operand(X)))
+        if not all(np.isfinite(values).all() for values in found):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data "
                 "may contain large values and need to be preprocessed."
@@ -232,28 +238,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _warn(self, solutions: Sequence[Solution], stopped_early: bool) -> None:
         left = [s for s in solutions if not s.converged]
-        worst = max(s.kkt_gap for s in left)
+        worst = max(left, key=lambda s: s.kkt_gap + s.error)
+        limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
         if stopped_early:
             remedy = "A callback asked for an early end."
-        elif 0 <= self.max_iter <= max(s.n_iter for s in left):
+        elif limit <= max(s.n_iter for s in left):
             remedy = (
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider "
                 "pre-processing your data with StandardScaler or MinMaxScaler. Or "
-                "raise max_iter, or set it to -1."
+                "raise max_iter."
             )
         elif self.solver in ("random", "simplified"):
             remedy = f"solver={self.solver!r} is approximate; 'auto' is exact."
         else:
-            remedy = (
-                "Rounding stands in the way: scale the data (e.g. StandardScaler), "
-                "lower C, raise tol, or pass float64 data."
-            )
+            remedy = "Scale the data, lower C, raise tol, or pass float64 data."
         warnings.warn(
             f"{type(self).__name__} did not converge in {len(left)} of "
-            f"{len(solutions)} problems: KKT gap {worst:.3g}, tol={self.tol:g}, "
+            f"{len(solutions)} problems: KKT gap {worst.kkt_gap:.3g} and rounding "
+            f"errors of {worst.error:.1g} are more than tol={self.tol:g} after "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=6,  # where the user called fit, past the wrapper of scikit-learn
+            stacklevel=7,  # where the user called fit, past two wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:
@@ -329,6 +334,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _weights(self) -> Weights:
         """Return the coefficients of the support vectors."""
 
+    @QUIET
     def _decisions(self, X: Any) -> NDArray:
         """Return ``K(X, support vectors) @ weights + bias``, shape (n, n_tasks)."""
         X = self._validate_for_predict(X)
@@ -349,7 +355,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             with Threads(self.n_jobs) as threads:
                 anchor = Operand(vectors, run=threads.map)
                 values = apply(self.kernel_, Operand(X), anchor, weights, threads)
-        return values + self.intercept_
+        values = values + self.intercept_
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The decision values are not finite: X has too large values; scale it."
+            )
+        return values
 
     def _needs_double(self, vectors: Operand, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""

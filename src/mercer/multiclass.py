@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
@@ -21,6 +22,7 @@ __all__ = [
     "DECODINGS",
     "SCHEMES",
     "check_code",
+    "class_means",
     "count_votes",
     "dietterich15",
     "exhaustive",
@@ -355,3 +357,14 @@ def nearest_of_best(
             nearest = pairwise_distances_argmin(X[rows], means[classes])
             winner[rows] = classes[nearest]
     return winner
+
+
+def class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:
+    """Return the mean of each class, one row for each."""
+    members = sparse.csr_array(
+        (np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y))
+    )
+    sums = members @ X
+    if sparse.issparse(sums):
+        sums = sums.toarray()
+    return sums / np.bincount(y, minlength=n_classes)[:, None]

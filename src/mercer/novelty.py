@@ -44,7 +44,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel values.
     max_iter : int, default=-1
-        Limit on steps; -1 for none.
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
     shrinking : bool, default=True
         Whether to leave aside variables that are unlikely to move.
     n_jobs : int, default=None

@@ -56,7 +56,8 @@ class NuSVC(KernelClassifier):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel values.
     max_iter : int, default=-1
-        Limit on steps for each machine; -1 for none.
+        Limit on steps for each machine; -1 is ten million, or a hundred for each
+        variable if that is more.
     shrinking : bool, default=True
         Whether to leave aside variables that are unlikely to move.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"

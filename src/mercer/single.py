@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import assert_all_finite
 
 from mercer.coefficients import Weights, coefficient_matrix
 from mercer.core.problem import DualProblem, Solution
@@ -28,6 +29,7 @@ class SingleMachine(KernelMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Solution:
         X, y = self._validate(X, y)
         targets = np.zeros(X.shape[0]) if y is None else y.astype(np.float64)
+        assert_all_finite(targets, input_name="y")
         tasks, (solution,) = self._solve(X, y, targets, sample_weight)
         self.n_iter_ = int(solution.n_iter)
         self.objective_ = solution.objective

@@ -28,7 +28,7 @@ from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
 
-__all__ = ["SOLVERS", "Settings", "TaskSpec", "solve_many"]
+__all__ = ["MOST_STEPS", "SOLVERS", "Settings", "TaskSpec", "solve_many"]
 
 SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
@@ -50,6 +50,8 @@ SMALL_TASK = 2000
 POLISHED = 320
 POLISH = 1e-7
 POLISHING_STEPS = 20
+# Steps without a limit of the user's: data of a bad scale would ask for 1e12 of them.
+MOST_STEPS = 10_000_000
 # Enough problems at once to fill the matrix products; those that are done leave their
 # memory to the next.
 MOST_ACTIVE = 14
@@ -115,6 +117,8 @@ def solve_many(
         del solve, first
         again = [
             spec._replace(problem=spec.problem._replace(start=task.beta))
+            if np.isfinite(task.f).all() and np.isfinite(task.beta).all()
+            else spec
             for spec, task in zip(specs, tasks, strict=True)
         ]
         solutions = solve_many(
@@ -158,7 +162,9 @@ def _prepare(
     progress: Progress | None,
 ) -> Callable[[float], None]:
     """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
-    max_iter = np.iinfo(np.int64).max if settings.max_iter < 0 else settings.max_iter
+    max_iter = settings.max_iter
+    if max_iter < 0:
+        max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
     budget = budget_bytes(settings.cache_size)
     if isinstance(data, Operand) and _wants_blocks(
         kernel, data, starts, tasks, settings, threads, budget
@@ -286,6 +292,7 @@ def _solve_and_polish(
     m = len(beta)
     if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
         return outcome
+    saved = beta.copy(), f.copy()
     steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
     more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
     n_iter = outcome.n_iter + more.n_iter
@@ -294,6 +301,8 @@ def _solve_and_polish(
     column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
     f[:] = K[np.ix_(column, column)] @ np.bincount(problem.row, beta, len(f))
     last = solve_whole(K, where, problem, beta, f, tol, max_iter - n_iter, stop, False)
+    if last.gap > tol:  # steps lessen the objective, not always the gap
+        (beta[:], f[:]), last = saved, outcome._replace(n_iter=last.n_iter)
     return last._replace(n_iter=n_iter + last.n_iter)
 
 
@@ -340,10 +349,9 @@ def _in_memory(
     steps = max_iter - task.n_iter
     outcome: tuple
     if solver == "smo":
-        where = task.layout()
         shrinking = settings.shrinking
         outcome = _solve_and_polish(
-            gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking
+            gram.matrix, task.layout(), problem, beta, f, tol, steps, stop, shrinking
         )
     else:
         rows = task.gram_rows(np.arange(len(f)))

@@ -77,7 +77,8 @@ class SVC(KernelClassifier):
         Megabytes for kernel values; "auto" is what is needed, at most a quarter of the
         memory that is free.
     max_iter : int, default=-1
-        Limit on steps for each machine; -1 for none.
+        Limit on steps for each machine; -1 is ten million, or a hundred for each
+        variable if that is more.
     shrinking : bool, default=True
         Whether to leave aside variables that are unlikely to move.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"

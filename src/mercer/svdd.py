@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
 from mercer.kernels.operand import Operand
+from mercer.machine import QUIET
 from mercer.single import SingleMachine
 
 __all__ = ["SVDD"]
@@ -52,7 +53,8 @@ class SVDD(OutlierMixin, SingleMachine):
     cache_size : float or "auto", default="auto"
         Megabytes for kernel values.
     max_iter : int, default=-1
-        Limit on steps; -1 for none.
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
     shrinking : bool, default=True
         Whether to leave aside variables that are unlikely to move.
     n_jobs : int, default=None
@@ -187,13 +189,15 @@ class SVDD(OutlierMixin, SingleMachine):
         del self._diag, self._upper
         return self
 
-    def _solve(self, X: Any, y: Any, targets: NDArray, sample_weight: Any) -> Any:
+    @QUIET
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = super()._validate(X, y)
         if self._is_precomputed():
             self._diag = np.array(X.diagonal(), dtype=np.float64)
         else:
             kernel = self._make_kernel().bind(X)
             self._diag = np.asarray(kernel.diagonal(Operand(X)), dtype=np.float64)
-        return super()._solve(X, y, targets, sample_weight)
+        return X, y
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         if self.C is None:
@@ -209,6 +213,7 @@ class SVDD(OutlierMixin, SingleMachine):
             )
         return svdd(self._diag, self._upper)
 
+    @QUIET
     def center_distance(self, X: Any) -> NDArray:
         """Return the distances from the centre, in feature space.
 
@@ -242,7 +247,8 @@ class SVDD(OutlierMixin, SingleMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.radius_ + self.offset - self.center_distance(X)
+        distances = self.center_distance(X)
+        return self.radius_ + self.offset - distances
 
     def score_samples(self, X: Any) -> NDArray:
         """Return minus the distances from the centre.

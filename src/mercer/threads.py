@@ -70,7 +70,16 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         # Follows the limits that joblib's workers and the environment set for BLAS.
         return max(1, min(effective_n_jobs(-1), _blas.allowed()))
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs must not be 0: give a number of threads, -1 for all cores, or None."
+        )
     return effective_n_jobs(n_jobs)
+
+
+def _be_quiet() -> None:
+    """Let values overflow in this thread: results are looked at where they are used."""
+    np.seterr(over="ignore", invalid="ignore")
 
 
 class Threads:
@@ -84,7 +93,7 @@ class Threads:
         self.stop = np.zeros(1, dtype=np.uint8)
 
     def __enter__(self) -> Threads:
-        self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="mercer")
+        self._pool = ThreadPoolExecutor(self.count, "mercer", _be_quiet)
         _blas.take()
         return self
 

@@ -70,6 +70,7 @@ class Solution(NamedTuple):
     n_iter: int
     converged: bool
     multipliers: tuple[float, ...] = ()  #: one for each group
+    error: float = 0.0  #: estimate of what rounding adds to the gap
 
 
 class Certificate(NamedTuple):

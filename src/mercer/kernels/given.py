@@ -55,7 +55,8 @@ class Custom(Kernel):
         values = self.function(pair.left.X, pair.right.X)
         if sparse.issparse(values):
             values = values.toarray()
-        values = np.array(values, dtype=pair.dtype, order="C")
+        dtype = pair.dtype if pair.dtype == np.float32 else np.float64  # of any samples
+        values = np.array(values, dtype=dtype, order="C")
         expected = (len(pair.left), len(pair.right))
         if values.shape != expected:
             raise ValueError(
