@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["CASES", "PEERS", "Case", "Setting", "find", "select"]
+__all__ = ["CASES", "PEERS", "Case", "Machine", "Setting", "find", "select"]
 
 SVMS = ("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm")
 PEERS = (*SVMS, "scikit-learn-parallel", "numpy")
 # For growth with n: those that reach the large n in minutes.
 FAST_PEERS = ("mercer", "scikit-learn-intelex")
+SKLEARN_PEERS = ("mercer", "scikit-learn", "scikit-learn-intelex")
 
 # The KKT gap of large problems is computed for an easy and two hard pairs of digits.
 SOME_PAIRS = ((0, 1), (3, 5), (4, 9))
@@ -36,6 +37,18 @@ class Setting(NamedTuple):
         return f"{text} C={self.C:g}"
 
 
+class Machine(NamedTuple):
+    """A class of scikit-learn's names, and its options."""
+
+    estimator: str
+    options: dict[str, Any]
+
+    def __str__(self) -> str:
+        return " ".join(
+            [self.estimator, *(f"{k}={v:g}" for k, v in self.options.items())]
+        )
+
+
 class Case(NamedTuple):
     """One thing to measure."""
 
@@ -45,12 +58,12 @@ class Case(NamedTuple):
     data: str
     n: int
     n_test: int = 0
-    setting: Setting | None = None
+    setting: Any = None  #: a Setting or, where the scheme is "machine", a Machine
     peers: tuple[str, ...] = SVMS
     cache_mb: float | None = None  #: None: Mercer's default, and as much for the others
     is_certified: bool = True
     seed: int = 0  #: of random data
-    scheme: str = "ovo"  #: or "ovr", "ecoc", "probability"
+    scheme: str = "ovo"  #: or "ovr", "ecoc", "probability", "machine"
     has_duals: bool = True  #: whether solutions are brought to the common layout
 
     @property
@@ -58,6 +71,11 @@ class Case(NamedTuple):
         """The pairs of classes whose KKT gap is computed; None for all."""
         is_large = self.data == "mnist" and self.n > ALL_PAIRS_UP_TO
         return SOME_PAIRS if is_large else None
+
+    @property
+    def dtype(self) -> str:
+        """The type of the samples."""
+        return "float64" if self.data in ("california", "waves") else "float32"
 
     @property
     def about(self) -> str:
@@ -101,6 +119,29 @@ def _scheme(
     )  # fmt: skip
 
 
+def _machine(
+    name: str,
+    data: str,
+    n: int,
+    n_test: int,
+    machine: Machine,
+    peers: tuple[str, ...] = SKLEARN_PEERS,
+) -> Case:
+    return Case(
+        name,
+        "machines",
+        "fit",
+        data,
+        n,
+        n_test,
+        machine,
+        peers,
+        is_certified=False,
+        scheme="machine",
+        has_duals=False,
+    )
+
+
 CASES = (
     MNIST_5000,
     _mnist("mnist-20000", 20_000),
@@ -121,7 +162,14 @@ CASES = (
     _scheme("mnist-5000-ecoc", "ecoc", ("mercer", "scikit-learn")),
     _scheme("mnist-5000-probability", "probability", ("mercer", "scikit-learn")),
     _scheme("hundred-classes", "ovo",
-            ("mercer", "scikit-learn", "scikit-learn-intelex"), HUNDRED),
+            SKLEARN_PEERS, HUNDRED),
+    _machine("one-class", "mnist", 20_000, 10_000,
+             Machine("OneClassSVM", {"nu": 0.1, "gamma": 0.02}),
+             ("mercer", "scikit-learn")),
+    _machine("svr", "california", 10_000, 10_640, Machine("SVR", {"C": 1.0})),
+    _machine("nu-svr", "california", 10_000, 10_640, Machine("NuSVR", {"C": 1.0})),
+    _machine("sparse", "a9a-sparse", 32_561, 16_281,
+             Machine("SVC", {"C": 1.0, "gamma": 0.05})),
     Case("cold-start", "cold-start", "cold", "none", 60,
          peers=("mercer", "scikit-learn")),
     Case("gram-chi2", "kernels", "gram", "chi2", 5000,
@@ -144,11 +192,21 @@ FAST_SIZES = {
     "mnist-5000-ecoc": 300,
     "mnist-5000-probability": 300,
     "hundred-classes": 600,
+    "one-class": 300,
+    "svr": 300,
+    "nu-svr": 300,
+    "sparse": 300,
     "cold-start": 60,
     "gram-chi2": 100,
     "gram-intersection": 100,
 }
-FAST_DATA = {"mnist": "digits", "a9a": "blobs", "ijcnn1": "blobs"}
+FAST_DATA = {
+    "mnist": "digits",
+    "a9a": "blobs",
+    "ijcnn1": "blobs",
+    "a9a-sparse": "blobs-sparse",
+    "california": "waves",
+}
 FAST_TEST_SIZE = 200
 
 

@@ -5,46 +5,56 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from benchmarks.cases import Case
 
 __all__ = ["Data", "histograms", "load", "missing_data", "warm_part"]
 
-FILES = ("mnist", "a9a", "ijcnn1")
+FILES = {
+    "mnist": "mnist.npz",
+    "a9a": "a9a.npz",
+    "a9a-sparse": "a9a.npz",
+    "ijcnn1": "ijcnn1.npz",
+    "california": "california_housing.npz",
+}
 HISTOGRAM_BINS = 500
 # Mercer looks for zeros to leave out from 1025 rows on.
 WARM_ROWS = 1100
 
 
 class Data(NamedTuple):
-    """Training and test samples, single precision; classes are 0, 1, ..."""
+    """Training and test samples; classes are 0, 1, ...
 
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    X_test: NDArray[np.float32]
-    y_test: NDArray[np.int64]
+    In single precision, but values to be regressed on in double; arrays or CSR.
+    """
+
+    X: Any
+    y: NDArray
+    X_test: Any
+    y_test: NDArray
 
 
 def missing_data(cases: Iterable[Case]) -> str | None:
     """Return what keeps the cases from being loaded, or None."""
-    needed = sorted({case.data for case in cases} & set(FILES))
+    needed = sorted({FILES[case.data] for case in cases if case.data in FILES})
     if not needed:
         return None
     remedy = "or use --fast, which needs no data files."
-    files = ", ".join(f"{name}.npz" for name in needed)
+    files = ", ".join(needed)
     folder = os.environ.get("MERCER_DATA")
     if not folder:
         return (
             f"MERCER_DATA is not set. Set it to the folder that holds {files}, {remedy}"
         )
-    absent = [name for name in needed if not Path(folder, f"{name}.npz").is_file()]
+    absent = [name for name in needed if not Path(folder, name).is_file()]
     if absent:
         return (
-            f"MERCER_DATA={folder} lacks {', '.join(f'{a}.npz' for a in absent)}. "
+            f"MERCER_DATA={folder} lacks {', '.join(absent)}. "
             f"Set it to the folder that holds {files}, {remedy}"
         )
     return None
@@ -52,13 +62,17 @@ def missing_data(cases: Iterable[Case]) -> str | None:
 
 def load(case: Case) -> Data:
     """Return the data of a case: the first ``n`` and the first ``n_test`` samples."""
+    if case.data.endswith("-sparse"):
+        return _sparse(load(case._replace(data=case.data.removesuffix("-sparse"))))
+    if case.data in ("california", "waves"):
+        return _values(case)
     if case.data == "digits":
         return _digits(case)
     if case.data == "blobs":
         return _blobs(case)
     if case.data == "hundred":
         return _hundred(case)
-    with np.load(Path(os.environ["MERCER_DATA"], f"{case.data}.npz")) as file:
+    with np.load(Path(os.environ["MERCER_DATA"], FILES[case.data])) as file:
         scale = 255 if case.data == "mnist" else 1
         X = _samples(file["x_train"], case.n, scale)
         X_test = _samples(file["x_test"], case.n_test, scale)
@@ -102,6 +116,27 @@ def _hundred(case: Case) -> Data:
         for labels in (y, y_test)
     )
     return Data(X, y, X_test, y_test)
+
+
+def _sparse(data: Data) -> Data:
+    X, X_test = (sparse.csr_array(np.maximum(A, 0)) for A in (data.X, data.X_test))
+    return data._replace(X=X, X_test=X_test)
+
+
+def _values(case: Case) -> Data:
+    """Samples and values to be regressed on, both standardised, in random order."""
+    rng = np.random.default_rng(case.seed)
+    if case.data == "california":
+        with np.load(Path(os.environ["MERCER_DATA"], FILES[case.data])) as file:
+            X, y = file["x"], file["y"]
+    else:
+        X = rng.standard_normal((case.n + case.n_test, 4))
+        y = np.sin(2 * X).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
+    order = rng.permutation(len(X))[: case.n + case.n_test]
+    X, y = X[order], y[order]
+    X = (X - X[: case.n].mean(axis=0)) / X[: case.n].std(axis=0)
+    y = (y - y[: case.n].mean()) / y[: case.n].std()
+    return Data(X[: case.n], y[: case.n], X[case.n :], y[case.n :])
 
 
 def histograms(case: Case) -> NDArray[np.float32]:

@@ -77,7 +77,7 @@ class Record:
             "data": case.data,
             "n": case.n,
             "n_test": case.n_test,
-            "dtype": "float32",
+            "dtype": case.dtype,
             "setting": case.setting._asdict() if case.setting else None,
             "cache_mb": self.cache_mb,
             "seed": case.seed,

@@ -1,4 +1,7 @@
-"""Schemes of several classes: Mercer's, and the usual ways with scikit-learn."""
+"""Schemes of several classes: Mercer's, and the usual ways with scikit-learn.
+
+And, as one more scheme, the other machines.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.machines import PEERS as MACHINES
 from benchmarks.peers import PEERS as ONE_VS_ONE
 from benchmarks.peers import Mercer, ScikitLearn
 
@@ -115,6 +119,7 @@ class Calibrated(WithProbabilities):
 # By scheme and peer.
 PEERS: dict[tuple[str, str], type] = {
     **{("ovo", name): peer for name, peer in ONE_VS_ONE.items()},
+    **{("machine", name): peer for name, peer in MACHINES.items()},
     ("ovr", "mercer"): MercerOneVsRest,
     ("ovr", "scikit-learn"): OneVsRest,
     ("ovr", "scikit-learn-parallel"): ParallelOneVsRest,

@@ -20,6 +20,7 @@ TITLES = {
     "cold-start": "First fit in a fresh process",
     "kernels": "Gram matrices of histogram kernels",
     "schemes": "Schemes of several classes",
+    "machines": "Regression, novelty and sparse samples",
 }
 # Constraints broken by more than this many C are worth a remark.
 BROKEN = 1e-4
@@ -89,6 +90,7 @@ SPEED_COLUMNS = (
     Column("predict s", _seconds("predict_seconds")),
     Column("predict ratio", _ratio("predict_seconds")),
     Column("accuracy", _number("accuracy", "{:.4f}")),
+    Column("score", _number("score", "{:.4f}")),
     Column("log-loss", _number("log_loss", "{:.4f}")),
     Column("SVs", _number("n_support", "{}")),
 )
@@ -97,6 +99,12 @@ SOLVER_COLUMNS = (
     Column("dual objective", _number("objective", "{:.8g}")),
     Column("KKT gap", _gap),
     Column("fit / floor", _number("fit_over_floor", "{:.2f}")),
+    RUNS,
+)
+SCHEME_COLUMNS = (
+    *SPEED_COLUMNS,
+    Column("own KKT gap", _number("own_kkt_gap", "{:.1e}")),
+    PEAK,
     RUNS,
 )
 COLUMNS = {
@@ -127,12 +135,8 @@ COLUMNS = {
         Column("largest error", _number("error", "{:.1e}")),
         RUNS,
     ),
-    "schemes": (
-        *SPEED_COLUMNS,
-        Column("own KKT gap", _number("own_kkt_gap", "{:.1e}")),
-        PEAK,
-        RUNS,
-    ),
+    "schemes": SCHEME_COLUMNS,
+    "machines": SCHEME_COLUMNS,
 }
 
 

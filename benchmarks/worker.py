@@ -64,13 +64,12 @@ def fit(job: dict) -> dict[str, Any]:
 
 def _quality(peer: Any, data: Data, predicted: NDArray) -> dict[str, Any]:
     """Return how good the predictions are."""
+    found = {"n_features": data.X.shape[1], "n_support": peer.count_support()}
+    if hasattr(peer, "score"):
+        return found | {"score": peer.score(data.y_test, predicted)}
     n_classes = len(np.unique(data.y))
-    found = {
-        "n_features": data.X.shape[1],
-        "n_classes": n_classes,
-        "accuracy": float(np.mean(predicted == data.y_test)),
-        "n_support": peer.count_support(),
-    }
+    found["n_classes"] = n_classes
+    found["accuracy"] = float(np.mean(predicted == data.y_test))
     if hasattr(peer, "probabilities"):
         loss = log_loss(data.y_test, peer.probabilities, labels=np.arange(n_classes))
         found["log_loss"] = float(loss)
@@ -83,7 +82,7 @@ def _solution(job: dict, case: Case, peer: Any, data: Data) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if is_mercer:
         found["is_whole"] = peer.is_whole
-        found["own_kkt_gap"] = float(peer.model.kkt_gap_.max())
+        found["own_kkt_gap"] = float(np.max(peer.model.kkt_gap_))
     if case.has_duals:
         duals = peer.duals(data.y)
         np.savez(job["duals"], support=duals.support, coef=duals.coef)

@@ -69,6 +69,9 @@ class SVDD(OutlierMixin, SingleMachine):
     ----------
     radius_ : float
         Radius of the ball.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this: minus the radius and the
+        offset.
     boundary_ : ndarray of int
         Indices of the samples on the boundary.
     outliers_ : ndarray of int
@@ -213,6 +216,11 @@ class SVDD(OutlierMixin, SingleMachine):
             )
         return svdd(self._diag, self._upper)
 
+    @property
+    def offset_(self) -> float:
+        """Minus the radius and the offset."""
+        return -(self.radius_ + self.offset)
+
     @QUIET
     def center_distance(self, X: Any) -> NDArray:
         """Return the distances from the centre, in feature space.
@@ -247,8 +255,8 @@ class SVDD(OutlierMixin, SingleMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        distances = self.center_distance(X)
-        return self.radius_ + self.offset - distances
+        scores = self.score_samples(X)  # says first whether there was a fit
+        return scores - self.offset_
 
     def score_samples(self, X: Any) -> NDArray:
         """Return minus the distances from the centre.

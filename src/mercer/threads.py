@@ -7,6 +7,8 @@ whole process, so two fits in two threads share one hold on it.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["Threads"]
@@ -48,6 +51,13 @@ class _BlasHold:
             if self._holders == 0:
                 self._limiter.restore_original_limits()
 
+    def forget(self) -> None:
+        """Begin anew in a forked process, which has none of the threads that held."""
+        self._lock = threading.Lock()
+        if self._holders:
+            self._holders = 0
+            self._limiter.restore_original_limits()
+
     def allowed(self) -> int:
         """Return how many threads BLAS may use when nobody holds it."""
         with self._lock:
@@ -63,11 +73,29 @@ class _BlasHold:
 
 
 _blas = _BlasHold()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.forget)
+
+
+def _is_one_of_many() -> bool:
+    """Whether this is a worker of a pool that nobody has told how much it may use.
+
+    Loky tells its workers, by the limit of BLAS; the others are as many as the cores.
+    """
+    if multiprocessing.current_process().daemon:
+        return True
+    is_main = threading.current_thread() is threading.main_thread()
+    return not is_main and get_active_backend()[0].nesting_level > 0
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Turn ``n_jobs`` into a number: None is what BLAS would use, -1 every core."""
+    """Turn ``n_jobs`` into a number: None is what BLAS would use, -1 every core.
+
+    In a worker of joblib's threads or of a pool of processes, None is 1.
+    """
     if n_jobs is None:
+        if _is_one_of_many():
+            return 1
         # Follows the limits that joblib's workers and the environment set for BLAS.
         return max(1, min(effective_n_jobs(-1), _blas.allowed()))
     if n_jobs == 0:
