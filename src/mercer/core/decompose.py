@@ -103,7 +103,9 @@ class Task:
             problem, self.beta, self.f, self.working_set, size, fresh, tol
         )
         self.done = self.gap <= tol
-        if self.done:
+        # Where overflow has left no number to compare, nothing is chosen.
+        self.stalled = not (self.done or chosen.any())
+        if self.done or self.stalled:
             self.working_set = self._new = np.empty(0, dtype=np.int64)
             self._square = None
             return
