@@ -29,10 +29,10 @@ def fit(name, seed=0):
 
 
 def assert_same(found, expected):
-    # To rounding, not to the last bit: about one fit of 500 beside another differs by
-    # some 1e-15.
+    # Sums depend on how arrays lie in memory, in the last bit; and where that decides
+    # between two steps, the solver ends elsewhere within its (polished) tolerance.
     for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-8)
 
 
 def blas_threads():
