@@ -68,5 +68,8 @@ def test_a_small_budget_is_kept(rng, monkeypatch):
 
     monkeypatch.setattr(solvers, "BlockGram", refuse)
     X = rng.standard_normal((900, 3))
-    y = np.arange(900) % 3
-    SVC(cache_size=0.5, max_iter=5).fit(X, y)
+    y = np.arange(900) % 6
+    model = SVC(cache_size=0.5, tol=0.5).fit(X, y)
+    assert model.converged_
+    with pytest.raises(AssertionError, match="should not be used"):
+        SVC(cache_size=100, tol=0.5).fit(X, y)

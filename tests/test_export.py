@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.multiclass import OneVsRestClassifier
 
 from mercer import SVC
+from mercer.arrays import as_dense
 from mercer.export import COUNTERPARTS, KernelFunction, to_sklearn
 from mercer.kernels import RBF, Custom, Laplacian, Linear, Polynomial
-from mercer.machine import as_dense
 from model_files import fitted_like
 
 KERNELS = [

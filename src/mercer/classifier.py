@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mercer.arrays import as_dense
 from mercer.calibration import (
     N_FOLDS,
     Sigmoids,
@@ -35,8 +36,7 @@ from mercer.coefficients import (
     to_pair_layout,
 )
 from mercer.core.problem import DualProblem, Solution
-from mercer.kernels.dot import Linear
-from mercer.machine import KernelMachine, Tasks, as_dense, frozen
+from mercer.machine import KernelMachine, Tasks
 from mercer.multiclass import (
     DECODINGS,
     SCHEMES,
@@ -279,13 +279,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         self.probA_ = np.array([s.A for s in sigmoids])
         self.probB_ = np.array([s.B for s in sigmoids])
-
-    @property
-    def coef_(self) -> NDArray:
-        """Weights of the features, one row for each task."""
-        if not isinstance(getattr(self, "kernel_", None), Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return frozen(self._weights().matrix.T @ self.support_vectors_)
 
     @property
     def _libsvm_sign(self) -> float:

@@ -18,6 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.arrays import as_dense
 from mercer.gram import gram_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
@@ -130,7 +131,9 @@ def libsvm_form(model: Any) -> Machines:
     return Machines(
         support=np.array(model.support_, dtype=np.int32),
         vectors=_in_double(model.support_vectors_),
-        coefficients=np.array(sign * _coefficients(model), dtype=np.float64, order="C"),
+        coefficients=np.array(
+            sign * as_dense(model.dual_coef_), dtype=np.float64, order="C"
+        ),
         intercept=sign * np.asarray(model.intercept_, dtype=np.float64).ravel(),
         n_support=counts.astype(np.int32),
         sigmoids=sigmoids,
@@ -138,15 +141,10 @@ def libsvm_form(model: Any) -> Machines:
     )
 
 
-def _coefficients(model: Any) -> NDArray:
-    rows = model.dual_coef_
-    return rows.toarray() if sparse.issparse(rows) else rows
-
-
 def _against_rest(model: Any, task: int) -> Machines:
     """Return one machine of one-vs-rest: the rest first, then the class."""
     labels = np.repeat(np.arange(len(model.classes_)), model.n_support_)
-    rows = _coefficients(model)
+    rows = as_dense(model.dual_coef_)
     used = np.flatnonzero(rows[task])
     used = used[np.argsort(labels[used] == task, kind="stable")]
     n_positive = np.count_nonzero(labels[used] == task)

@@ -26,6 +26,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.arrays import as_dense, frozen, is_numeric, things
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
@@ -40,7 +41,7 @@ from mercer.progress import FitProgress
 from mercer.solvers import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
 
-__all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks", "as_dense", "frozen"]
+__all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks"]
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -184,7 +185,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         # Validation leaves a plain array; names of columns have to be read before.
         self._views = views_of(X)
-        if self._is_function() and not _is_numeric(X):
+        if self._is_function() and not is_numeric(X):
             X, y = things(X), None if y is None else np.asarray(y)
             check_consistent_length(X, y)
             self.shape_fit_ = X.shape
@@ -334,6 +335,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _weights(self) -> Weights:
         """Return the coefficients of the support vectors."""
 
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row for each machine."""
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return frozen(self._weights().matrix.T @ self.support_vectors_)
+
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
         """Return ``K(X, support vectors) @ weights + bias``, shape (n, n_tasks)."""
@@ -369,32 +377,3 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         largest = np.abs(self.kernel_.diagonal(vectors)).max()
         spread = np.sqrt((weights * weights).sum(axis=0).max())
         return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * self.tol)
-
-
-def _is_numeric(X: Any) -> bool:
-    """Tell whether samples are numbers, or something for a function only."""
-    if sparse.issparse(X) or hasattr(X, "dtypes"):
-        return True
-    try:
-        return np.asarray(X).dtype.kind in "fiubc"
-    except ValueError:
-        return False
-
-
-def things(X: Any) -> NDArray:
-    """Return samples that are no numbers as an array of objects."""
-    result = np.empty(len(X), dtype=object)
-    for i, thing in enumerate(X):
-        result[i] = thing
-    return result
-
-
-def frozen(values: Any) -> Any:
-    """Return values, dense or sparse, that nobody can change by mistake."""
-    (values.data if sparse.issparse(values) else values).flags.writeable = False
-    return values
-
-
-def as_dense(values: Any) -> NDArray:
-    """Return a sparse matrix or an array as an array."""
-    return values.toarray() if sparse.issparse(values) else np.asarray(values)

@@ -12,8 +12,7 @@ from sklearn.utils import assert_all_finite
 
 from mercer.coefficients import Weights, coefficient_matrix
 from mercer.core.problem import DualProblem, Solution
-from mercer.kernels.dot import Linear
-from mercer.machine import KernelMachine, Tasks, frozen
+from mercer.machine import KernelMachine, Tasks
 from mercer.solvers import TaskSpec
 
 __all__ = ["SingleMachine"]
@@ -66,10 +65,3 @@ class SingleMachine(KernelMachine):
     def _weights(self) -> Weights:
         matrix = sparse.csr_array(self.dual_coef_.T)
         return Weights(matrix, [0, len(self.support_)])
-
-    @property
-    def coef_(self) -> NDArray:
-        """Weights of the features, shape (1, n_features)."""
-        if not isinstance(getattr(self, "kernel_", None), Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        return frozen(self._weights().matrix.T @ self.support_vectors_)

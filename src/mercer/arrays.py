@@ -1,0 +1,40 @@
+"""Samples and coefficients, dense, sparse or neither."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["as_dense", "frozen", "is_numeric", "things"]
+
+
+def is_numeric(X: Any) -> bool:
+    """Tell whether samples are numbers, or something for a function only."""
+    if sparse.issparse(X) or hasattr(X, "dtypes"):
+        return True
+    try:
+        return np.asarray(X).dtype.kind in "fiubc"
+    except ValueError:
+        return False
+
+
+def things(X: Any) -> NDArray:
+    """Return samples that are no numbers as an array of objects."""
+    result = np.empty(len(X), dtype=object)
+    for i, thing in enumerate(X):
+        result[i] = thing
+    return result
+
+
+def frozen(values: Any) -> Any:
+    """Return values, dense or sparse, that nobody can change by mistake."""
+    (values.data if sparse.issparse(values) else values).flags.writeable = False
+    return values
+
+
+def as_dense(values: Any) -> NDArray:
+    """Return a sparse matrix or an array as an array."""
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)
