@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -64,6 +64,7 @@ def test_weights_are_repetitions(rng):
     kind=st.sampled_from(["mixed", "apart", "reversed", "positive", "negative"]),
     seed=st.integers(0, 99),
 )
+@example(n=2, scale=1e-200, kind="apart", seed=0)
 @settings(deadline=None, max_examples=80)
 def test_odd_decisions_give_a_finite_sigmoid(n, scale, kind, seed):
     rng = np.random.default_rng(seed)

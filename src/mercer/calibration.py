@@ -66,7 +66,7 @@ def fit_sigmoid(decisions: NDArray, is_positive: NDArray, weight: NDArray) -> Si
     )
     # Newton's method does not mind the scale of f; its safeguards do.
     scale = float(np.abs(decisions).max(initial=0.0))
-    scale = scale if scale > 1e-200 else 1.0  # else A would overflow
+    scale = scale if scale > 1e-290 else 1.0  # else A would overflow
     f = decisions / scale
 
     def loss(A: float, B: float) -> float:
