@@ -174,3 +174,22 @@ def test_parts_use_the_columns_of_the_whole():
     np.testing.assert_allclose(
         kernel.evaluate(Pair(part, X)), whole[5:9], rtol=0, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_two_clusters_beyond_the_digits_of_products(dtype, wrap):
+    # Where gamma |x|^2 is 1e13, products would leave kernel values of any size.
+    rng = np.random.default_rng(10)
+    X, Z = (rng.integers(-2, 3, (n, 3)) for n in (60, 50))
+    X[::2] += 3_000_000
+    X[1::2] -= 3_000_000
+    Z[:25] += 3_000_000
+    Z[25:] -= 3_000_000
+    X, Z = X.astype(dtype), Z.astype(dtype)
+    kernel = RBF(0.5)
+    expected = exact(X, Z, 0.5)
+    assert 0.5 < expected.max() and np.unique(expected).size > 3
+    for k in (kernel, kernel + 0 * Linear()):
+        np.testing.assert_allclose(k.block(wrap(X), wrap(Z)), expected, atol=1e-6)
+        np.testing.assert_array_equal(k.block(wrap(Z), wrap(Z)).diagonal(), 1.0)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["exponential", "gaussian", "squared_distances"]
+__all__ = ["exponential", "gaussian", "squared_differences", "squared_distances"]
 
 LOG2_E = math.log2(math.e)
 # 2**s = sum of (s ln 2)**k / k!, highest power first.
@@ -97,6 +97,19 @@ def squared_distances(dots: NDArray, x_norm: NDArray, z_norm: NDArray):
         xi = x_norm[i]
         for j in range(len(row)):
             row[j] = max(xi + z_norm[j] - row[j] - row[j], xi * 0)
+
+
+@jit
+def squared_differences(X: NDArray, Z: NDArray, out: NDArray):
+    """Write squared distances into ``out`` (m, n), exact however long the vectors."""
+    for i in range(len(X)):
+        x = X[i]
+        for j in range(len(Z)):
+            z = Z[j]
+            total = 0.0
+            for k in range(len(x)):
+                total += (x[k] - z[k]) ** 2
+            out[i, j] = total
 
 
 def gaussian(dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float) -> NDArray:

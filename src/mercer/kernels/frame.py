@@ -20,7 +20,15 @@ from mercer.core.strips import (
     width,
 )
 
-__all__ = ["Frame", "Framed", "MostlyZeros", "Run", "centred_frame", "frame_of_zeros"]
+__all__ = [
+    "DIFFERENCES",
+    "Frame",
+    "Framed",
+    "MostlyZeros",
+    "Run",
+    "centred_frame",
+    "frame_of_zeros",
+]
 
 Run = Callable[[Callable[[slice], Any], Iterable[slice]], list]
 
@@ -76,6 +84,10 @@ class Frame:
 
         run(fill, _parts(len(rows)))
         return Framed(matrix, norms.astype(dtype))
+
+
+#: Stands for no frame at all: distances are to come from differences.
+DIFFERENCES = Frame(None, None, np.dtype(np.float64))
 
 
 class Framed(NamedTuple):

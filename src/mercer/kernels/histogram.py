@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mercer.core.exponential import exponential
 from mercer.core.histogram import additive_chi2, intersection
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.operand import Operand, Pair
 
-__all__ = ["AdditiveChi2", "Chi2", "Intersection", "dense_block"]
-
-
-def dense_block(fill: Callable, pair: Pair) -> NDArray:
-    """Run a compiled tile function over a pair."""
-    X, Z = (
-        np.ascontiguousarray(
-            side.X.toarray() if sparse.issparse(side.X) else side.X, dtype=pair.dtype
-        )
-        for side in (pair.left, pair.right)
-    )
-    out = pair.empty()
-    fill(X, Z, out)
-    return out
+__all__ = ["AdditiveChi2", "Chi2", "Intersection"]
 
 
 class _Histogram(Kernel):
@@ -50,7 +35,7 @@ class AdditiveChi2(_Histogram):
     """
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return -pair.once("chi2", lambda: dense_block(additive_chi2, pair))
+        return -pair.once("chi2", lambda: pair.densely(additive_chi2))
 
     def diagonal(self, operand: Operand) -> NDArray:
         return np.zeros(len(operand))
@@ -67,7 +52,7 @@ class Chi2(_Histogram):
         return Chi2(resolve_gamma(self.gamma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        distances = pair.once("chi2", lambda: dense_block(additive_chi2, pair))
+        distances = pair.once("chi2", lambda: pair.densely(additive_chi2))
         return exponential(pair.own(distances), self.gamma)
 
     def diagonal(self, operand: Operand) -> NDArray:
@@ -78,7 +63,7 @@ class Intersection(_Histogram):
     r""":math:`k(x, z) = \sum_k \min(x_k, z_k)`."""
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return dense_block(intersection, pair)
+        return pair.densely(intersection)
 
     def diagonal(self, operand: Operand) -> NDArray:
         total = operand.keep(

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.exponential import squared_distances
+from mercer.core.exponential import squared_differences, squared_distances
 from mercer.core.sparse_dot import dot_rows
 from mercer.kernels.frame import (
+    DIFFERENCES,
     Frame,
     Framed,
     MostlyZeros,
@@ -36,6 +37,8 @@ def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> li
 # A single-precision distance is trusted while the error it may cause in a kernel value
 # stays below this.
 SINGLE_ERROR = 2e-5
+# ... and so is one in double precision that comes from products.
+DOUBLE_ERROR = 1e-9
 
 
 class Operand:
@@ -136,11 +139,19 @@ class Operand:
         if dtype != double:
             for find in (self._own_frame, self._centred_frame):
                 frame = find(dtype)
-                largest = self.framed(frame).norms.max(initial=0.0)
-                # Not so where the norm overflows.
-                if 4.0 * np.finfo(np.float32).eps * gamma * largest <= SINGLE_ERROR:
+                if self._may_lose(frame, gamma, np.float32) <= SINGLE_ERROR:
                     return frame
-        return self._own_frame(double)
+        frame = self._own_frame(double)
+        # Not so where a norm overflows.
+        if self._may_lose(frame, gamma, np.float64) <= DOUBLE_ERROR:
+            return frame
+        return DIFFERENCES
+
+    def _may_lose(self, frame: Frame, gamma: float, dtype: type) -> float:
+        """Return what rounding of products may do to a kernel value."""
+        largest = self.framed(frame).norms.max(initial=0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return 4.0 * np.finfo(dtype).eps * gamma * largest
 
     def frame_of_zeros(self, dtype: np.dtype) -> Frame | None:
         """Return the frame of these rows in which zeros are left out, if it pays."""
@@ -298,14 +309,33 @@ class Pair:
 
     def squared_distances(self, gamma: float) -> NDArray:
         """Squared Euclidean distances, shape (m, n): not to be changed if shared."""
+        frame = self.right.frame(gamma, self.dtype)
 
         def make() -> NDArray:
+            if frame is DIFFERENCES:
+                return self.densely(squared_differences, frame.dtype)
             dots, x_norm, z_norm = self.framed_dots(gamma)
             squared_distances(dots, x_norm, z_norm)
             return dots
 
-        frame = self.right.frame(gamma, self.dtype)
         return self.once(("squared distances", frame), make)
+
+    def needs_differences(self, gamma: float) -> bool:
+        """Whether products lose too many digits of the distances."""
+        return self.right.frame(gamma, self.dtype) is DIFFERENCES
+
+    def densely(self, fill: Callable, dtype: np.dtype | None = None) -> NDArray:
+        """Run a compiled function of two dense tiles."""
+        dtype = self.dtype if dtype is None else dtype
+        X, Z = (
+            np.ascontiguousarray(
+                side.X.toarray() if sparse.issparse(side.X) else side.X, dtype=dtype
+            )
+            for side in (self.left, self.right)
+        )
+        out = self.empty(dtype)
+        fill(X, Z, out)
+        return out
 
 
 def _take(kept: Any, index: Any) -> Any:

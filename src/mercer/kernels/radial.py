@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from mercer.core.exponential import exponential, gaussian
 from mercer.core.histogram import manhattan
 from mercer.kernels.base import Kernel, is_number, resolve_gamma
-from mercer.kernels.histogram import dense_block
 from mercer.kernels.operand import Operand, Pair
 
 __all__ = ["RBF", "Laplacian"]
@@ -40,7 +39,7 @@ class RBF(Kernel):
         return RBF(resolve_gamma(0.5 / sigma / sigma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        if pair.shared:
+        if pair.shared or pair.needs_differences(self.gamma):
             distances = pair.squared_distances(self.gamma)
             values = exponential(pair.own(distances), self.gamma)
         else:
@@ -61,7 +60,7 @@ class Laplacian(Kernel):
         return Laplacian(resolve_gamma(self.gamma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        distances = pair.once("manhattan", lambda: dense_block(manhattan, pair))
+        distances = pair.once("manhattan", lambda: pair.densely(manhattan))
         return exponential(pair.own(distances), self.gamma)
 
     def diagonal(self, operand: Operand) -> NDArray:
