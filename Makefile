@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench clean
+.PHONY: run test test-all lint bench docs clean
 
 run: $(VENV)/.run
 	$(BIN)/python examples/mnist_sample.py
@@ -25,6 +25,10 @@ lint: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build
+	@echo "The pages are in docs/_build/index.html"
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mercer needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +45,10 @@ $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e ".[bench]"
 	@touch $@
 
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install -q -e ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,11 +1,13 @@
 """The code blocks of the documents run."""
 
+import inspect
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mercer
 from mercer import SVC
 
 ROOT = Path(__file__).parents[1]
@@ -53,8 +55,25 @@ def test_model_files_page(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"moons.skops", "moons.model"}
 
 
-@pytest.mark.parametrize("page", ["docs/classes.md", "docs/machines.md"])
+PAGES = ["docs/classes.md", "docs/guide.md", "docs/howto.md", "docs/machines.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_examples_of_other_pages_run(page):
     names = {}
     for example in blocks(page):
         exec(compile(example, page, "exec"), names)
+
+
+PUBLIC = [mercer, mercer.kernels, mercer.images, mercer.datasets]
+
+
+@pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)
+def test_the_reference_has_every_public_name(module):
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   ([\w.]+)$", text, re.M))
+    for name in module.__all__:
+        value = getattr(module, name)
+        inside = f"{module.__name__}.{name}".removeprefix("mercer.")
+        if not inspect.ismodule(value):
+            assert {name, inside} & listed, f"docs/api.md lacks {inside}"
