@@ -1,9 +1,9 @@
 """Pictures of models, fits, kernels and images, in the manner of scikit-learn.
 
 Every picture is a class with ``from_estimator``, ``from_...`` and ``plot(ax=None)``,
-which keeps what it has drawn in ``ax_``, ``figure_`` and others.  Colour-blind eyes tell
-the colours apart, and grey print has markers, lines and hatches.  Those of scikit-learn
-that need no change are here by the same names.
+which keeps what it has drawn in ``ax_``, ``figure_`` and others.  Colour-blind eyes
+tell the colours apart, and grey print has markers, lines and hatches.  Those of
+scikit-learn that need no change are here by the same names.
 
 Matplotlib is loaded when something is drawn: ``pip install 'mercer[all]'``.
 """

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.results import label_of, table_of
 from mercer.plots.display import Display
+from mercer.plots.results import label_of, table_of
 from mercer.plots.style import (
     COLORS,
     LINES,
     MARKERS,
-    SHADES,
-    
-    brightness,
     distinct,
     load_pyplot,
 )

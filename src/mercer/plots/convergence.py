@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.history import trace_fit
 from mercer.plots.display import Display
+from mercer.plots.history import trace_fit
 from mercer.plots.style import COLORS, LINES, MARKERS, distinct, load_pyplot
 
 __all__ = ["ConvergenceDisplay"]
@@ -137,9 +137,9 @@ class ConvergenceDisplay(Display):
         axes = list(np.ravel(ax))
         if len(axes) != len(names):
             raise ValueError(
-                f"ConvergenceDisplay.plot: {len(names)} quantities ({', '.join(names)}) "
-                f"need as many axes, got {len(axes)}. Give a list of axes, or choose by "
-                "quantities=."
+                f"ConvergenceDisplay.plot: {len(names)} quantities "
+                f"({', '.join(names)}) need as many axes, got {len(axes)}. Give a list "
+                "of axes, or choose by quantities=."
             )
         self._open(axes[0])
         self.axes_ = axes

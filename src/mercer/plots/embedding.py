@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.plane import final_step, scatter_classes
 from mercer.plots.display import Display
+from mercer.plots.plane import final_step, scatter_classes
 from mercer.plots.style import COLORS, load_pyplot
 
 __all__ = ["EmbeddingDisplay"]
@@ -62,8 +62,8 @@ class EmbeddingDisplay(Display):
         shape = self.embedding.shape
         if len(shape) != 2 or not 0 <= min(components) <= max(components) < shape[1]:
             raise ValueError(
-                f"EmbeddingDisplay: components={components!r} are not among those of an "
-                f"embedding of shape {shape}. Count from 0."
+                f"EmbeddingDisplay: components={components!r} are not among those of "
+                f"an embedding of shape {shape}. Count from 0."
             )
 
     @classmethod

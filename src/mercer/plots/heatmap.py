@@ -126,9 +126,8 @@ class HeatMapDisplay(Display):
         title : str, default=None
         """
         n_rows, n_columns = self.scores.shape
-        ax = (
-            self, ax, (max(4.5, 0.8 * n_columns + 2), max(3.0, 0.5 * n_rows + 1.5))
-        )
+        size = max(4.5, 0.8 * n_columns + 2.0), max(3.0, 0.5 * n_rows + 1.5)
+        ax = self._open(ax, size)
         self.image_ = ax.imshow(self.scores, cmap=cmap, aspect="auto", origin="lower")
         self.texts_ = []
         if values_format:

@@ -65,7 +65,7 @@ class FitHistory:
             count = len(self.history.get("report", ())) + 1
             numbers = {"report": count, "seconds": self.clock() - self._started}
             for name, value in {**numbers, **metadata}.items():
-                if np.isscalar(value):
+                if isinstance(value, int | float | np.number):
                     self.history.setdefault(name, []).append(float(value))
         return False
 
@@ -110,7 +110,7 @@ def trace_fit(
     True
     """
     given = (X, y) if X_test is None else (X_test, y_test)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for limit in sorted(steps):
         model = clone(estimator).set_params(max_iter=int(limit))
         with warnings.catch_warnings():

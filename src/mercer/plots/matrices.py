@@ -60,8 +60,8 @@ class KernelMatrixDisplay(Display):
             )
         if self.y is not None and self.y.shape != shape[:1]:
             raise ValueError(
-                f"KernelMatrixDisplay: y must have one class for each of the {shape[0]} "
-                f"rows, got shape {self.y.shape}."
+                f"KernelMatrixDisplay: y must have one class for each of the "
+                f"{shape[0]} rows, got shape {self.y.shape}."
             )
 
     @classmethod
@@ -125,7 +125,7 @@ class KernelMatrixDisplay(Display):
             self.order_ = np.argsort(self.y, kind="stable")
         values = self.matrix[np.ix_(self.order_, self.order_)]
         self.image_ = ax.imshow(values, cmap=cmap)
-        self.lines_ = []
+        self.lines_: list[Any] = []
         if self.y is None:
             ax.set(xlabel="sample", ylabel="sample")
         else:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.plane import Plane, feature_labels, final_step, points_in_plane
 from mercer.plots.display import Display
+from mercer.plots.plane import Plane, feature_labels, final_step, points_in_plane
 from mercer.plots.style import COLORS, lighten, load_pyplot
 from mercer.plots.support import AT_BOUND, dense, training_rows
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.images.stack import as_stack
-from mercer.plots.plane import final_step
 from mercer.plots.display import Display
+from mercer.plots.plane import final_step
 from mercer.plots.style import load_pyplot
 from mercer.plots.support import dense
 
@@ -19,6 +19,7 @@ __all__ = ["ImageGalleryDisplay"]
 # Of the height of an image: one line of text, and the gap between images.
 LINE = 0.24
 GAP = 0.1
+CENTRED: dict[str, Any] = {"ha": "center", "linespacing": 1.05}
 
 
 class ImageGalleryDisplay(Display):
@@ -74,8 +75,8 @@ class ImageGalleryDisplay(Display):
             )
         if self.captions is not None and len(self.captions) != len(self.images):
             raise ValueError(
-                f"ImageGalleryDisplay: {len(self.images)} images need as many captions, "
-                f"got {len(self.captions)}."
+                f"ImageGalleryDisplay: {len(self.images)} images need as many "
+                f"captions, got {len(self.captions)}."
             )
 
     @classmethod
@@ -120,8 +121,8 @@ class ImageGalleryDisplay(Display):
         images, y_true, y_pred = map(np.asarray, (images, y_true, y_pred))
         if not len(images) == len(y_true) == len(y_pred):
             raise ValueError(
-                f"ImageGalleryDisplay: got {len(images)} images, {len(y_true)} true and "
-                f"{len(y_pred)} predicted classes. Give one of each for every image."
+                f"ImageGalleryDisplay: got {len(images)} images, {len(y_true)} true "
+                f"and {len(y_pred)} predicted classes. Give one of each per image."
             )
         wrong = np.flatnonzero(y_true != y_pred)[:max_images]
         captions = [f"true {y_true[k]}\npred. {y_pred[k]}" for k in wrong]
@@ -182,8 +183,8 @@ class ImageGalleryDisplay(Display):
             if result.shape != flat.shape:
                 raise ValueError(
                     f"{cls.__name__}: {name} makes an array of shape {result.shape} of "
-                    f"images of shape {flat.shape}. Only images of the same size can be "
-                    "compared."
+                    f"images of shape {flat.shape}. Only images of the same size can "
+                    "be compared."
                 )
         return cls(
             np.concatenate([flat, *made.values()]),
@@ -251,48 +252,33 @@ class ImageGalleryDisplay(Display):
         n_lines = max((c.count("\n") + 1 for c in self.captions or ()), default=0)
         n_columns = max(1, min(self.n_columns, len(self.images)))
         n_rows = max(1, -(-len(self.images) // n_columns))
-        # In units of an image's height.
+        # Lengths are in units of an image's height, and a unit is 0.95 inches.
         width = self.images.shape[2] / self.images.shape[1]
         across, down = width + GAP, 1.0 + GAP + LINE * n_lines
-        room = 0.12 * n_columns if self.row_names else 0.0
-        size = (
-            max(3.0, 0.95 * (n_columns * across + room)),
-            max(1.5, 0.95 * n_rows * down),
-        )
-        ax = self._open(ax, (size[0], size[1] + (0.4 if title else 0.1)))
+        names = max(map(len, self.row_names or ()), default=0)
+        inches = 0.95 * n_columns * across + 0.08 * names, 0.95 * n_rows * down
+        size = max(3.0, inches[0]), max(1.5, inches[1]) + (0.4 if title else 0.1)
+        ax = self._open(ax, size)
         self.images_, self.captions_, self.row_names_ = [], [], []
         for k, image in enumerate(self.images):
             left, top = k % n_columns * across, k // n_columns * down + LINE * n_lines
+            pixels = image[..., 0] if image.shape[-1] == 1 else image
             box = (left, left + width, top + 1.0, top)
-            self.images_.append(
-                ax.imshow(
-                    np.squeeze(image, -1) if image.shape[-1] == 1 else image,
-                    cmap=cmap,
-                    extent=box,
-                )
-            )
+            self.images_.append(ax.imshow(pixels, cmap=cmap, extent=box))
             if self.captions:
+                text = self.captions[k]
                 self.captions_.append(
-                    ax.text(
-                        left + width / 2,
-                        top - 0.03,
-                        self.captions[k],
-                        ha="center",
-                        va="bottom",
-                        fontsize=fontsize,
-                        linespacing=1.05,
-                    )
+                    ax.text(left + width / 2, top - 0.03, text, va="bottom", **CENTRED)
                 )
         for k, name in enumerate(self.row_names or ()):
             middle = k * down + LINE * n_lines + 0.5
-            self.row_names_.append(
-                ax.text(-GAP, middle, name, ha="right", va="center", fontsize=fontsize)
-            )
+            self.row_names_.append(ax.text(-GAP, middle, name, ha="right", va="center"))
+        for text in (*self.captions_, *self.row_names_):
+            text.set_fontsize(fontsize)
         if not self.images_:
-            ax.text(0.5, 0.5, "no images", ha="center", va="center")
-        ax.set(
-            xlim=(-GAP, n_columns * across), ylim=(n_rows * down, -GAP), aspect="equal"
-        )
+            ax.text(across / 2, down / 2, "no images", va="center", **CENTRED)
+        ax.set_aspect("equal")
+        ax.set(xlim=(-GAP, n_columns * across), ylim=(n_rows * down, -GAP))
         ax.set_axis_off()
         ax.set_title(title or "")
         return self

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.plots.display import Display
 from mercer.plots.plane import (
     Plane,
     feature_labels,
@@ -16,7 +17,6 @@ from mercer.plots.plane import (
     points_in_plane,
     scatter_classes,
 )
-from mercer.plots.display import Display
 from mercer.plots.style import COLORS, distinct, lighten, load_pyplot
 from mercer.plots.support import Support, find_support
 
@@ -28,8 +28,8 @@ class DecisionRegionsDisplay(Display):
 
     For two classes with decision function :math:`f` the lines are the boundary
     :math:`f(x) = 0` and the margins :math:`f(x) = \pm 1`. Support vectors carry rings:
-    thin ones are free, :math:`0 < \alpha_i < C_i`, and lie on the margin; thick ones are
-    at their bound, :math:`\alpha_i = C_i`, inside the margin or on the wrong side.
+    thin ones are free, :math:`0 < \alpha_i < C_i`, and lie on the margin; thick ones
+    are at their bound, :math:`\alpha_i = C_i`, inside the margin or on the wrong side.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class RocCurvesDisplay(Display):
     >>> display = RocCurvesDisplay.from_scores(
     ...     [0, 0, 1, 1], {"good": [1, 2, 3, 4], "fair": [1, 3, 2, 4]}
     ... )
-    >>> {name: float(d.roc_auc[0]) for name, d in display.displays_.items()}
+    >>> {name: float(d.roc_auc) for name, d in display.displays_.items()}
     {'good': 1.0, 'fair': 0.75}
     """
 
@@ -73,8 +73,8 @@ class RocCurvesDisplay(Display):
         classes = np.unique(y_true)
         if len(classes) != 2:
             raise ValueError(
-                f"RocCurvesDisplay: y_true must have two classes, got {len(classes)}. For "
-                "more use from_estimator or from_decision."
+                f"RocCurvesDisplay: y_true must have two classes, got {len(classes)}. "
+                "For more use from_estimator or from_decision."
             )
         positive = classes[1] if pos_label is None else pos_label
         if positive not in classes:
@@ -166,16 +166,13 @@ class RocCurvesDisplay(Display):
                 f"{len(y_true)} samples. A model with decision_function_shape='ovo' "
                 "needs 'ovr'."
             )
-        present = [
-            k for k, c in enumerate(classes) if 0 < (y_true == c).sum() < len(y_true)
-        ]
+        sides = [y_true == name for name in classes]
+        # A class that is nowhere, or everywhere, has no curve.
+        present = [k for k, side in enumerate(sides) if side.any() and not side.all()]
         if len(classes) == 2:
             present = present[-1:]  # the other is the same curve
         return cls(
-            {
-                f"class {classes[k]}": (y_true == classes[k], decision[:, k])
-                for k in present
-            }
+            {f"class {classes[k]}": (sides[k], decision[:, k]) for k in present}
         ).plot(**kwargs)
 
     def plot(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.plane import final_step
 from mercer.plots.display import Display
+from mercer.plots.plane import final_step
 from mercer.plots.style import COLORS, HATCHES, distinct, load_pyplot
 
 __all__ = ["KernelWeightsDisplay"]
@@ -37,7 +37,7 @@ class KernelWeightsDisplay(Display):
     --------
     >>> from mercer.plots import KernelWeightsDisplay
     >>> display = KernelWeightsDisplay.from_weights([0.3, 0.7], ["linear", "rbf"])
-    >>> [round(bar.get_width(), 1) for bar in display.bars_[0]]
+    >>> [float(bar.get_width()) for bar in display.bars_[0]]
     [0.3, 0.7]
     """
 
