@@ -112,7 +112,7 @@ class EmbeddingDisplay(Display):
         self,
         ax: Any = None,
         *,
-        size: float = 22.0,
+        size: float = 26.0,
         legend: bool = True,
         prefix: str = "component",
         title: str | None = None,
@@ -123,7 +123,7 @@ class EmbeddingDisplay(Display):
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
-        size : float, default=22.0
+        size : float, default=26.0
             Area of a marker in square points.
         legend : bool, default=True
             Whether to name the classes, to the right of the axes.
@@ -135,7 +135,7 @@ class EmbeddingDisplay(Display):
         points = self.embedding[:, list(self.components)]
         self.colorbar_ = None
         if self.y is None:
-            edge = {"edgecolors": "white", "linewidths": 0.5}
+            edge = {"edgecolors": "black", "linewidths": 0.4}
             self.points_ = [ax.scatter(*points.T, s=size, c=COLORS[0], **edge)]
         elif type_of_target(self.y) == "continuous":
             cloud = ax.scatter(*points.T, s=size, c=self.y, cmap="viridis")

@@ -167,7 +167,7 @@ class OneClassDisplay(Display):
 
     def _scatter(self, ax: Any, size: float) -> None:
         inside, boundary, outside = (self.points[self.kinds == k].T for k in range(3))
-        edge = {"edgecolors": "white", "linewidths": 0.5}
+        edge = {"edgecolors": "black", "linewidths": 0.4}
         self.inside_ = ax.scatter(
             *inside, s=size, c=COLORS[0], label="inside", zorder=2, **edge
         )

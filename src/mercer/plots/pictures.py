@@ -17,9 +17,13 @@ from mercer.plots.support import dense
 __all__ = ["ImageGalleryDisplay"]
 
 # Of the height of an image: one line of text, and the gap between images.
-LINE = 0.24
+LINE = 0.19
 GAP = 0.1
-CENTRED: dict[str, Any] = {"ha": "center", "linespacing": 1.05}
+UNIT = 0.95
+# The width of a letter, for each point of the size of the font.
+LETTER = 0.0082 / UNIT
+FRAME: dict[str, Any] = {"fill": False, "edgecolor": "0.75", "linewidth": 0.6}
+CENTRED: dict[str, Any] = {"ha": "center", "linespacing": 1.15}
 
 
 class ImageGalleryDisplay(Display):
@@ -252,19 +256,23 @@ class ImageGalleryDisplay(Display):
         n_lines = max((c.count("\n") + 1 for c in self.captions or ()), default=0)
         n_columns = max(1, min(self.n_columns, len(self.images)))
         n_rows = max(1, -(-len(self.images) // n_columns))
-        # Lengths are in units of an image's height, and a unit is 0.95 inches.
+        # Lengths are in heights of an image, which is UNIT inches in a new figure.
         width = self.images.shape[2] / self.images.shape[1]
         across, down = width + GAP, 1.0 + GAP + LINE * n_lines
-        names = max(map(len, self.row_names or ()), default=0)
-        inches = 0.95 * n_columns * across + 0.08 * names, 0.95 * n_rows * down
+        letters = max(map(len, self.row_names or ()), default=0)
+        left_room = GAP + letters * fontsize * LETTER
+        inches = UNIT * (n_columns * across + left_room), UNIT * n_rows * down
         size = max(3.0, inches[0]), max(1.5, inches[1]) + (0.4 if title else 0.1)
         ax = self._open(ax, size)
+        from matplotlib.patches import Rectangle
+
         self.images_, self.captions_, self.row_names_ = [], [], []
         for k, image in enumerate(self.images):
             left, top = k % n_columns * across, k // n_columns * down + LINE * n_lines
             pixels = image[..., 0] if image.shape[-1] == 1 else image
             box = (left, left + width, top + 1.0, top)
             self.images_.append(ax.imshow(pixels, cmap=cmap, extent=box))
+            ax.add_patch(Rectangle((left, top), width, 1.0, **FRAME))
             if self.captions:
                 text = self.captions[k]
                 self.captions_.append(
@@ -278,7 +286,7 @@ class ImageGalleryDisplay(Display):
         if not self.images_:
             ax.text(across / 2, down / 2, "no images", va="center", **CENTRED)
         ax.set_aspect("equal")
-        ax.set(xlim=(-GAP, n_columns * across), ylim=(n_rows * down, -GAP))
+        ax.set(xlim=(-left_room, n_columns * across), ylim=(n_rows * down, -GAP))
         ax.set_axis_off()
         ax.set_title(title or "")
         return self

@@ -112,8 +112,8 @@ def scatter_classes(
             s=size,
             c=color,
             marker=marker,
-            edgecolors="white",
-            linewidths=0.5,
+            edgecolors="black",
+            linewidths=0.4,
             label=f"{prefix}{name}",
             zorder=2,
         )

@@ -105,7 +105,7 @@ class DecisionRegionsDisplay(Display):
         *,
         support: bool = True,
         sample_weight: Any = None,
-        grid_resolution: int = 200,
+        grid_resolution: int = 300,
         margin_around: float = 0.1,
         ax: Any = None,
         **kwargs: Any,
@@ -124,7 +124,7 @@ class DecisionRegionsDisplay(Display):
             Whether to mark the support vectors.
         sample_weight : array of shape (n_samples,), default=None
             The weights of the fit, where it had some: they are factors of the bounds.
-        grid_resolution : int, default=200
+        grid_resolution : int, default=300
             Points of the grid in each direction.
         margin_around : float, default=0.1
             Room around the samples, as a share of their range.
@@ -202,7 +202,7 @@ class DecisionRegionsDisplay(Display):
             xx, yy, colors[self.regions], shading="nearest", rasterized=True, zorder=0
         )
         self.margin_ = None
-        thick: dict[str, Any] = {"colors": "black", "linewidths": 1.6, "zorder": 1}
+        thick: dict[str, Any] = {"colors": "black", "linewidths": 1.5, "zorder": 1}
         if self.decision is None:
             # One class at a time: between the first and the third lies no second.
             self.boundary_ = [

@@ -150,7 +150,7 @@ class KernelWeightsDisplay(Display):
                 thickness,
                 color=color,
                 hatch=hatch,
-                edgecolor="white" if hatch else "black",
+                edgecolor="black",
                 linewidth=0.6,
                 label=None if self.sets is None else self.sets[k],
             )
