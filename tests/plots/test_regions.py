@@ -29,9 +29,7 @@ def as_set(points):
 
 
 def contour_points(contour):
-    return [
-        np.concatenate([p.vertices for p in [path]]) for path in contour.get_paths()
-    ]
+    return [path.vertices for path in contour.get_paths()]
 
 
 def test_boundary_and_margins_are_level_lines(moons, ax):
@@ -121,7 +119,7 @@ def test_pipeline_marks_the_samples_of_the_fit(moons):
     display = DecisionRegionsDisplay.from_estimator(model, X, y)
     rings = np.concatenate([offsets(display.free_), offsets(display.bound_)])
     assert as_set(rings) == as_set(X[model[-1].support_])
-    with pytest.raises(ValueError, match="samples of its fit only.*support=False"):
+    with pytest.raises(ValueError, match=r"samples of its fit only.*support=False"):
         DecisionRegionsDisplay.from_estimator(model, X + 1, y)
     display = DecisionRegionsDisplay.from_estimator(model, X + 1, y, support=False)
     assert display.free_ is None and display.bound_ is None

@@ -68,8 +68,11 @@ class ImageGalleryDisplay(Display):
         row_names: Sequence[str] | None = None,
         shape: tuple[int, ...] | None = None,
     ):
-        stack = as_stack(np.asarray(images), shape, "ImageGalleryDisplay")
-        self.images = stack.pixels
+        images = np.asarray(images)
+        if len(images):
+            self.images = as_stack(images, shape, "ImageGalleryDisplay").pixels
+        else:
+            self.images = np.zeros((0, 1, 1, 1))
         self.captions = None if captions is None else [str(c) for c in captions]
         self.n_columns = n_columns
         self.row_names = row_names

@@ -71,7 +71,8 @@ def _is_bound(machine: Any, names: NDArray, sample_weight: Any) -> NDArray | Non
     """Say which support vectors, of these classes, have a coefficient at its bound."""
     C = getattr(machine, "C", None)
     coef = np.abs(dense(machine.dual_coef_))
-    if hasattr(machine, "nu"):
+    # Not hasattr: scikit-learn's SVC has a nu that it does not use.
+    if "nu" in machine.get_params():
         # The bound is 1 / ρ, which is not kept. Two coefficients or more that are
         # equal and largest are there.
         is_plain = sample_weight is None and (machine.class_weight_ == 1.0).all()
