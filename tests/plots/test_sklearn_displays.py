@@ -29,7 +29,7 @@ def test_precision_and_recall(fitted, ax):
 
 
 def test_several_curves_on_one_pair_of_axes(fitted, ax):
-    model, X, y = fitted
+    _, X, y = fitted
     for C in (0.1, 10.0):
         other = SVC(C=C, kernel="linear").fit(X, y)
         plots.RocCurveDisplay.from_estimator(other, X, y, ax=ax, name=f"C = {C}")
