@@ -88,6 +88,20 @@ def test_kernels_of_a_search_are_told_apart():
     assert texts == [str(RBF(1.0)), str(Linear())]
 
 
+def test_a_list_of_grids_has_holes():
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    grids = [
+        {"kernel": ["linear"], "C": [1.0, 10.0]},
+        {"kernel": ["rbf"], "C": [1.0], "gamma": [0.1, 1.0]},
+    ]
+    search = GridSearchCV(SVC(), grids, cv=2).fit(X, y)
+    display = AblationDisplay.from_cv_results(search, "gamma")
+    np.testing.assert_array_equal(display.lines_[0].get_xdata(), [0.1, 1.0])
+    display = AblationDisplay.from_cv_results(search, "C", line="kernel")
+    assert np.isnan(display.lines_[1].get_ydata()[1])
+    assert not np.isnan(display.lines_[0].get_ydata()).any()
+
+
 def test_errors_of_lines(search):
     with pytest.raises(ValueError, match=r"no parameter 'degree'. It has: C, gamma"):
         AblationDisplay.from_cv_results(search, "degree")

@@ -32,10 +32,16 @@ def table_of(search: Any, column: str, row: str | None, score: str) -> Table:
     down = [None] * len(means)
     if row is not None:
         down = list(_column(results, _parameter(row), "parameter"))
-    rows, columns = _values(down), _values(across)
+    # In a list of grids a parameter has no value where another grid lacks it.
+    tried = [
+        entry
+        for entry in zip(means, spreads, down, across, strict=True)
+        if not any(value is np.ma.masked for value in entry[2:])
+    ]
+    rows, columns = _values([e[2] for e in tried]), _values([e[3] for e in tried])
     scores = np.full((len(rows), len(columns)), np.nan)
     deviations = np.zeros_like(scores)
-    for mean, spread, a, b in zip(means, spreads, down, across, strict=True):
+    for mean, spread, a, b in tried:
         place = _position(rows, a), _position(columns, b)
         if np.isnan(scores[place]) or mean > scores[place]:
             scores[place], deviations[place] = mean, spread
