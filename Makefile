@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench docs clean
+.PHONY: run test test-all lint bench docs gallery clean
 
 run: $(VENV)/.run
 	$(BIN)/python examples/mnist_sample.py
@@ -28,6 +28,9 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build
 	@echo "The pages are in docs/_build/index.html"
+
+gallery: $(VENV)/.run
+	$(BIN)/python docs/build_gallery.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mercer needs Python 3.11 or newer; set PYTHON=...")'
