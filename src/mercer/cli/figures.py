@@ -16,6 +16,8 @@ from mercer.cli.scores import Verdict, to_text
 __all__ = ["REPORT", "report_files"]
 
 REPORT = "report.json"
+# More curves than this would hide behind their names.
+MOST_NAMED = 20
 
 
 def report_files(verdict: Verdict, plots: str) -> dict[str, bytes]:
@@ -103,7 +105,8 @@ def _draw_roc(figure: Any, verdict: Verdict) -> Any:
         axes.plot(x, y, label=f"{name} (area {area:.3f})")
     axes.plot([0, 1], [0, 1], color="grey", linestyle=":", label="chance")
     axes.set(xlabel="False positive rate", ylabel="True positive rate", aspect="equal")
-    axes.legend(loc="lower right", fontsize="small")
+    if len(verdict.curves) <= MOST_NAMED:
+        axes.legend(loc="lower right", fontsize="small")
     return drawn
 
 

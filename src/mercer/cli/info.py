@@ -70,7 +70,7 @@ def _lines(facts: dict[str, Any]) -> dict[str, Any]:
         "machine": f"{facts['machine']} ({facts['task']})",
         "kernel": facts["kernel"],
         "parameters": [f"{k}={v}" for k, v in facts["changed"].items()] or "defaults",
-        "steps": " → ".join(facts["steps"]),
+        "steps": facts["steps"],
         "features": features,
         "target": facts["target"],
         "classes": facts["classes"],

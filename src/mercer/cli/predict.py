@@ -45,7 +45,7 @@ def predict(
 ) -> None:
     """Predict with a model file; columns are matched by their names, in any order."""
     if out is not None:
-        check_free([out], force)
+        check_free([out], force, [model, data])
     found = load_model(model)
     if proba and not hasattr(found.machine, "predict_proba"):
         raise UsageFailure(

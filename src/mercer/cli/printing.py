@@ -19,9 +19,11 @@ from mercer.writing import replacing
 __all__ = ["check_free", "print_json", "print_pairs", "to_csv", "to_json", "write"]
 
 
-def check_free(paths: Iterable[Path], force: bool) -> None:
+def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) -> None:
     """Refuse to write where something is, or where nothing can be, before any work."""
     for path in paths:
+        if path.resolve() in [source.resolve() for source in inputs]:
+            raise UsageFailure(f"--out {path} is what is read. Give another name.")
         if path.is_dir():
             raise UsageFailure(f"{path} is a folder. Give the name of a file.")
         if path.exists() and not force:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mercer.cli.csv_files import read_csv
-from mercer.cli.failures import DataFailure
+from mercer.cli.failures import DataFailure, UsageFailure
 from mercer.cli.image_folders import read_images
 from mercer.cli.libsvm_files import looks_like_libsvm, read_libsvm
 from mercer.cli.npz_files import read_npz
@@ -45,6 +45,7 @@ def read_table(path: Path, how: Reading) -> Table:
         if path.is_file() and not path.stat().st_size:
             raise DataFailure(f"{path} is empty.")
         _check_kind(path, kind, how.schema)
+        _check_options(path, kind, how)
         return FORMATS[kind](path, how)
     except OSError as error:
         why = error.strerror or error
@@ -79,3 +80,22 @@ def _check_kind(path: Path, kind: str, schema: Schema | None) -> None:
             f"{path} is {now}, and the model was fitted to {then}. Give data of the "
             "same kind."
         )
+
+
+def _check_options(path: Path, kind: str, how: Reading) -> None:
+    """Refuse options that the format has no use for."""
+    given = {
+        "--target": (how.target is not None, ("csv", "parquet", "npz")),
+        "--drop": (bool(how.drop), ("csv", "parquet")),
+        "--header": (how.header != "auto", ("csv",)),
+        "--categories": (how.one_hot, ("csv", "parquet")),
+        "--samples": (how.samples != "X", ("npz",)),
+        "--size": (how.size is not None, ("images",)),
+        "--colour": (how.colour != "auto", ("images",)),
+    }
+    for option, (is_given, kinds) in given.items():
+        if is_given and kind not in kinds:
+            raise UsageFailure(
+                f"{option} is for {' and '.join(kinds)}, and {path} is {kind}. Leave it "
+                "out, or say what the data are: --format."
+            )

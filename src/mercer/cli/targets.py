@@ -40,7 +40,9 @@ def as_classes(table: Table) -> NDArray:
     """Return the target as classes, or say which value is none."""
     target = _of(table)
     if target.values.dtype.kind == "f":
-        wrong = int(np.flatnonzero(target.values % 1 != 0)[0])
+        # Beyond 2 ** 53 neighbours are no longer told apart.
+        is_whole = (target.values % 1 == 0) & (np.abs(target.values) < 2**53)
+        wrong = int(np.flatnonzero(~is_whole)[0])
         raise DataFailure(
             f"{table.where(wrong, target.name)}: {target.values[wrong]} is no class. "
             "Classes are text or whole numbers; for regression: --machine svr."
