@@ -13,9 +13,12 @@ from mercer.cli.models import last_step
 
 __all__ = ["Bar"]
 
+# The KKT gap with which most machines begin.
+USUAL = 2.0
+
 
 class Bar:
-    """Shows how far fits are: a callback of scikit-learn that goes by the KKT gap."""
+    """Shows how far fits are, as a callback of scikit-learn."""
 
     def __init__(self, quiet: bool = False):
         console = Console(stderr=True)
@@ -29,7 +32,7 @@ class Bar:
             disable=quiet or not console.is_terminal,
         )
         self._task: Any = None
-        self._first = math.inf
+        self._first = USUAL
 
     def __enter__(self) -> Bar:
         self._progress.start()
@@ -48,7 +51,7 @@ class Bar:
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(what, total=None, state="")
-        self._first = math.inf
+        self._first = USUAL
 
     def watch(self, estimator: Any, what: str) -> Any:
         """Show the fit of a pipeline that begins next, and return the pipeline."""
@@ -68,18 +71,20 @@ class Bar:
     def on_fit_task_end(
         self, estimator: Any, context: Any, *, metadata: Any = None, **_: Any
     ) -> bool:
-        """Show the gap; the way from the first one to ``tol`` is measured in digits."""
-        gap = (metadata or {}).get("gap", math.inf)
-        if self._task is not None and 0 < gap < math.inf:
-            self._first = (
-                min(self._first, gap) if self._first == math.inf else self._first
-            )
-            whole = math.log(max(self._first, 2 * estimator.tol) / estimator.tol)
-            done = math.log(self._first / max(gap, estimator.tol))
-            self._progress.update(
-                self._task,
-                total=1.0,
-                completed=min(max(done / whole, 0.0), 1.0),
-                state=f"KKT gap {gap:.1e}",
-            )
+        """Show how many problems are solved, or how far the only one is."""
+        found: Any = metadata or {}
+        gap, solved, problems = (found.get(k) for k in ("gap", "solved", "problems"))
+        if self._task is None or gap is None:
+            return False
+        if problems > 1:
+            done, state = solved / problems, f"{solved} of {problems} problems"
+        elif gap < math.inf:
+            # From the gap at the start to ``tol`` the way is measured in digits.
+            tol = min(estimator.tol, 0.5)
+            self._first = max(self._first, gap)
+            done = math.log(self._first / max(gap, tol)) / math.log(self._first / tol)
+            state = f"KKT gap {gap:.1e}"
+        else:
+            return False
+        self._progress.update(self._task, total=1.0, completed=done, state=state)
         return False

@@ -96,6 +96,6 @@ def _check_options(path: Path, kind: str, how: Reading) -> None:
     for option, (is_given, kinds) in given.items():
         if is_given and kind not in kinds:
             raise UsageFailure(
-                f"{option} is for {' and '.join(kinds)}, and {path} is {kind}. Leave it "
-                "out, or say what the data are: --format."
+                f"{option} is for {' and '.join(kinds)}, and {path} is {kind}. Leave "
+                "it out, or say what the data are: --format."
             )

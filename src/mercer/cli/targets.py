@@ -41,7 +41,8 @@ def as_classes(table: Table) -> NDArray:
     target = _of(table)
     if target.values.dtype.kind == "f":
         # Beyond 2 ** 53 neighbours are no longer told apart.
-        is_whole = (target.values % 1 == 0) & (np.abs(target.values) < 2**53)
+        with np.errstate(invalid="ignore"):
+            is_whole = (target.values % 1 == 0) & (np.abs(target.values) < 2**53)
         wrong = int(np.flatnonzero(~is_whole)[0])
         raise DataFailure(
             f"{table.where(wrong, target.name)}: {target.values[wrong]} is no class. "
