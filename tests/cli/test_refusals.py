@@ -124,6 +124,7 @@ def test_text_columns(table, out):
         (("--size", "10x10"), "--size is for images"),
         (("--features", "hog"), "--features hog is for images"),
         (("--normal", "rose"), "--normal is for"),
+        (("--n-jobs", 0), "--n-jobs must not be 0"),
         (("--drop", "age"), "--drop 'age' is not a column"),
     ],
 )
@@ -207,8 +208,12 @@ def test_columns_that_do_not_match(tmp_path, fitted):
     call("predict", model, more, "--drop", "id")
     bare = tmp_path / "bare.csv"
     bare.write_text("1,2\n3,4\n")
-    line = refused(DATA, "predict", model, bare)
+    line = call("predict", model, bare, code=DATA).stderr
     assert "has 2 feature columns; the model has 3" in line
+    bare.write_text("1,2,3\n3,4,5\n")
+    result = call("predict", model, bare)
+    assert "warning: " in result.stderr
+    assert "taken in the model's order" in result.stderr
 
 
 def test_answers_that_are_not_there(tmp_path, fitted):
@@ -306,6 +311,11 @@ def test_libsvm_files_with_more_columns(tmp_path, out, fitted):
     more = tmp_path / "more.libsvm"
     more.write_text("0 1:1 9:2\n")
     assert "has 9 features" in refused(DATA, "predict", out, more)
+    more.write_text("0 1:1\n1 0:1\n")
+    line = refused(DATA, "predict", out, more)
+    assert f"{more}, line 2: column 0: the model counts columns from 1" in line
+    more.write_bytes(b"\x00\xff\xfe 1:2\n")
+    assert "it is not text" in refused(DATA, "predict", out, more)
     assert "Give data of the same kind" in refused(DATA, "predict", out, fitted[0])
     assert "Give data of the same kind" in refused(DATA, "predict", fitted[1], data)
 
@@ -348,6 +358,20 @@ def test_broken_arrays(tmp_path, out, arrays, code, says):
     data = tmp_path / "d.npz"
     np.savez(data, **arrays)
     assert says in no_fit(code, data, out)
+
+
+def test_no_archive_of_arrays(tmp_path, out):
+    data = tmp_path / "d.npz"
+    with open(data, "wb") as file:
+        np.save(file, np.ones(3))
+    assert f"{data} is not an npz file" in no_fit(DATA, data, out)
+
+
+def test_values_too_large_to_scale(tmp_path, out):
+    data = tmp_path / "d.csv"
+    data.write_text("a,k\n1e308,x\n-1e308,y\n1e308,x\n")
+    line = no_fit(DATA, data, out, "--target", "k", "--scale", "standard", "-q")
+    assert line.endswith("d.csv: Input X contains NaN.")
 
 
 def test_broken_parquet(tmp_path, out):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.cli.failures import DataFailure, UsageFailure
 from mercer.cli.tables import Reading, Schema, Table, as_numbers
 
-__all__ = ["Choice", "assemble", "choose"]
+__all__ = ["Choice", "assemble", "choose", "warn_of_order"]
 
 # More different texts than this, in most rows, are names and not categories.
 MOST_CATEGORIES = 100
@@ -40,6 +41,8 @@ def choose(names: Sequence[str], named: bool, source: str, how: Reading) -> Choi
         features = [names.index(name) for name in how.schema.features]
     else:
         features = rest
+        if how.schema.named:
+            warn_of_order(source)
         if len(rest) != how.schema.n_columns:
             raise DataFailure(
                 f"{source} has {len(rest)} feature columns; the model has "
@@ -93,11 +96,20 @@ def _target_for(
         more = len(names) - n_dropped == schema.n_columns + 1
         found = schema.target_at if more else None
     if found is None and how.needs_target:
+        known = f"column {schema.target!r}" if schema.target else "known column"
         raise DataFailure(
-            f"{source} has no column {schema.target!r} to compare with. Its columns: "
-            f"{_some(names)}. Name it: --target."
+            f"{source} has no {known} to compare with. Name it with --target; there "
+            f"are {_some(names)}."
         )
     return found
+
+
+def warn_of_order(source: str) -> None:
+    """Warn that columns cannot be matched by name."""
+    warnings.warn(
+        f"{source} has no names of columns; they are taken in the model's order.",
+        stacklevel=2,
+    )
 
 
 def _check_match(schema: Schema, names: Sequence[str], source: str) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "ModelFailure",
     "PoorAnswer",
     "UsageFailure",
+    "first_line",
     "reporting",
     "tell",
 ]
@@ -56,6 +57,11 @@ class ModelFailure(Failure):
     code = MODEL
 
 
+def first_line(error: Exception) -> str:
+    """Return what an error says, without the advice on other lines."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def tell(message: object) -> None:
     """Say something on the error stream, in one line."""
     typer.echo(f"mercer: {' '.join(str(message).split())}", err=True)
@@ -67,8 +73,9 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            warnings.simplefilter("ignore", FutureWarning)
+            # Results that are not finite are looked for; the rest is for programmers.
+            for kind in (DeprecationWarning, FutureWarning, RuntimeWarning):
+                warnings.simplefilter("ignore", kind)
             warnings.showwarning = _tell_warning
             try:
                 command(*args, **kwargs)

@@ -21,14 +21,15 @@ __all__ = ["looks_like_libsvm", "read_libsvm"]
 
 def read_libsvm(path: Path, how: Reading) -> Table:
     """Read a file, kept sparse; indices begin where those of the model's data began."""
+    least = how.schema.first_index if how.schema else 0
     try:
         X, y, first = _load(path, how.schema)
     except (ValueError, OSError) as error:
-        raise DataFailure(_find_fault(path) or str(error)) from error
+        raise DataFailure(_find_fault(path, least) or str(error)) from error
     if not X.shape[1]:
         raise DataFailure(f"{path} has no features: every line is a label only.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise DataFailure(_find_fault(path) or f"{path} has NaN or infinity.")
+        raise DataFailure(_find_fault(path, least) or f"{path} has NaN or infinity.")
     schema = how.schema
     if schema is None:
         schema = Schema(
@@ -64,20 +65,22 @@ def _is_pair(word: str) -> bool:
     return bool(colon) and index.isdecimal() and is_number(value)
 
 
-def _find_fault(path: Path) -> str | None:
+def _find_fault(path: Path, least: int) -> str | None:
     """Name the first line that cannot be read, and what it has there."""
     try:
         opened = io.TextIOWrapper(bz2.open(path)) if path.suffix == ".bz2" else None
         with opened or open_text(path) as file:
             for number, line in enumerate(file, start=1):
-                if fault := _fault(line.split("#")[0].split()):
+                if fault := _fault(line.split("#")[0].split(), least):
                     return f"{path}, line {number}: {fault}"
-    except (OSError, ValueError, EOFError):
+    except UnicodeDecodeError:
+        return f"{path} is not in LIBSVM format: it is not text."
+    except (OSError, EOFError):
         return None
     return None
 
 
-def _fault(words: list[str]) -> str | None:
+def _fault(words: list[str], least: int) -> str | None:
     if not words:
         return None
     if not is_number(words[0]) or not math.isfinite(float(words[0])):
@@ -91,6 +94,8 @@ def _fault(words: list[str]) -> str | None:
         index, value = word.split(":")
         if not math.isfinite(float(value)):
             return f"column {index}: {value!r} is not a finite number."
+        if int(index) < least:
+            return f"column {index}: the model counts columns from {least}."
         if int(index) <= last:
             return f"column {index} comes after column {last}: indices must grow."
         last = int(index)

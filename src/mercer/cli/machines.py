@@ -55,6 +55,8 @@ def check_choices(choices: Choices) -> None:
     name = choices.kernel.strip()
     if name not in KERNELS:
         _kernel(name, None)
+    if choices.n_jobs == 0:
+        raise UsageFailure("--n-jobs must not be 0; -1 is all cores.")
     given = choices.parameters
     for parameter in ("gamma", "degree", "coef0"):
         if given.get(parameter) is None:

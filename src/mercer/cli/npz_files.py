@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.columns import warn_of_order
 from mercer.cli.failures import DataFailure, UsageFailure
 from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target, as_whole
 
@@ -20,15 +21,13 @@ BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.err
 
 def read_npz(path: Path, how: Reading) -> Table:
     """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
+    if not zipfile.is_zipfile(path):
+        raise DataFailure(f"{path} is not an npz file, or was cut short.")
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except BROKEN as error:
         raise DataFailure(f"{path} cannot be read as an npz file: {error}.") from error
-    except AttributeError as error:
-        raise DataFailure(
-            f"{path} is one array, not an npz file of several."
-        ) from error
     X = _pick(arrays, how.samples, path, "--samples")
     X, form = _rows(X, how.samples, path)
     names = _names(arrays.get("feature_names"), X.shape[1], path)
@@ -114,6 +113,8 @@ def _for_model(
         raise DataFailure(
             f"{path} has {X.shape[1]} features; the model has {wanted.n_columns}."
         )
+    elif wanted.named:
+        warn_of_order(str(path))
     return X, wanted
 
 

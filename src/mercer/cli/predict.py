@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.cli import options
 from mercer.cli.bar import Bar
-from mercer.cli.failures import DataFailure, UsageFailure, reporting
+from mercer.cli.failures import DataFailure, UsageFailure, first_line, reporting
 from mercer.cli.models import Model, load_model
 from mercer.cli.options import parse_size
 from mercer.cli.printing import check_free, print_json, to_csv, write
@@ -53,7 +53,8 @@ def predict(
             "--proba."
         )
     if decision and not hasattr(found.machine, "decision_function"):
-        raise UsageFailure(f"--decision: a {type(found.machine).__name__} has none.")
+        name = type(found.machine).__name__
+        raise UsageFailure(f"--decision: {name} has no decision values.")
     how = Reading(
         format.value,
         drop=tuple(drop or ()),
@@ -115,4 +116,4 @@ def _ask(method: Any, table: Table) -> NDArray:
     try:
         return method(table.X)
     except ValueError as error:
-        raise DataFailure(f"{table.source}: {error}") from error
+        raise DataFailure(f"{table.source}: {first_line(error)}") from error

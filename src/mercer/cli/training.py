@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from mercer.cli.bar import Bar
-from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure
+from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure, first_line
 from mercer.cli.machines import TASKS, Choices, build
 from mercer.cli.models import last_step, save_model
 from mercer.cli.reading import read_table
@@ -138,7 +138,7 @@ def _fit(plan: Plan, model: Any, X: Any, y: NDArray | None) -> None:
     try:
         model.fit(X) if y is None else model.fit(X, y)
     except ValueError as error:
-        raise DataFailure(f"{plan.data}: {error}") from error
+        raise DataFailure(f"{plan.data}: {first_line(error)}") from error
 
 
 def score(model: Any, X: Any, y: NDArray | None) -> float:
