@@ -16,7 +16,7 @@ from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target
 
 __all__ = ["read_images"]
 
-ENDINGS = {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".webp"}
+ENDINGS = set(".bmp .gif .jpeg .jpg .pgm .png .ppm .tif .tiff .webp".split())
 # Modes of Pillow without colour.
 GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 WHITE = {"I": 65535.0, "I;16": 65535.0, "I;16B": 65535.0, "I;16L": 65535.0}
