@@ -1,8 +1,10 @@
 """Model files: the same model comes back, and nothing else comes in."""
 
+import json
 import pickle
 import subprocess
 import sys
+from zipfile import ZipFile
 
 import joblib
 import numpy as np
@@ -17,6 +19,7 @@ from sklearn.utils import Bunch
 import mercer
 from mercer import SVC, kernels, persistence
 from mercer.kernels import RBF, Chi2, Custom, Intersection, Laplacian, Linear
+from mercer.persistence import read_header
 from model_files import assert_same, toy_data
 
 skops_io = pytest.importorskip("skops.io")
@@ -224,3 +227,36 @@ def test_skops_is_an_extra(tmp_path, monkeypatch):
 def test_import_leaves_skops_alone():
     program = "import sys, mercer; sys.exit('skops' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_notes_come_back(tmp_path):
+    X, y = toy_data()
+    path, notes = tmp_path / "m.skops", {"columns": ["α", "b"], "n": 3, "more": {}}
+    mercer.save(mercer.SVC().fit(X, y), path, notes=notes)
+    header = read_header(path)
+    assert header["notes"] == notes
+    assert header["mercer"] == mercer.__version__
+    assert mercer.load(path).predict(X).shape == y.shape
+    mercer.save(mercer.SVC().fit(X, y), path)
+    assert read_header(path)["notes"] == {}
+
+
+@pytest.mark.parametrize("notes", [{"a": object()}, {"a": float("nan")}])
+def test_notes_must_be_json(tmp_path, notes):
+    with pytest.raises(TypeError, match="notes must be text, numbers"):
+        mercer.save(mercer.SVC(), tmp_path / "m.skops", notes=notes)
+    assert not list(tmp_path.iterdir())
+
+
+def test_notes_that_are_no_table_are_damage(tmp_path):
+    path = tmp_path / "m.skops"
+    mercer.save(mercer.SVC(), path)
+    with ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    header = {**json.loads(parts["mercer.json"]), "notes": [1]}
+    with ZipFile(path, "w") as archive:
+        for name, content in (parts | {"mercer.json": json.dumps(header)}).items():
+            archive.writestr(name, content)
+    for read in (read_header, mercer.load):
+        with pytest.raises(ValueError, match=r"the notes in mercer\.json are no table"):
+            read(path)

@@ -47,6 +47,8 @@ class Recorder:
         self.events.append(("end", context.task_name, context.task_id))
         if context.task_name == "solve":
             self.gaps.append(metadata["gap"])
+            assert 0 <= metadata["solved"] <= metadata["problems"]
+            self.solved = metadata["solved"], metadata["problems"]
             return self.stop_after is not None and len(self.gaps) >= self.stop_after
         return False
 
@@ -70,6 +72,7 @@ def test_calls_are_balanced(problem, solver):
         assert begin == ("begin", "solve", k)
         assert end == ("end", "solve", k)
     assert recorder.gaps[-1] <= model.tol
+    assert recorder.solved == (3, 3)
     np.testing.assert_array_equal(recorder.targets, y)
     plain = SVC(solver=solver).fit(X, y)
     np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)

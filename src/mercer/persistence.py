@@ -2,7 +2,7 @@
 
 A file is a zip archive as skops writes it: ``schema.json``, which names types and
 values, and one file for each array; beside them ``mercer.json`` with the version of the
-format. Types that are not on a list are refused before anything is built.
+format, and notes. Types that are not on a list are refused before anything is built.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import copy
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from mercer.kernels.given import Custom, Precomputed
 from mercer.machine import KernelMachine
 from mercer.writing import replacing
 
-__all__ = ["FORMAT", "load", "save"]
+__all__ = ["FORMAT", "load", "read_header", "save"]
 
 #: Version of the format; a reader takes files up to its own.
 FORMAT = 1
@@ -45,7 +45,11 @@ MORE_TYPES = (
 
 
 def save(
-    model: BaseEstimator, path: str | os.PathLike, *, trusted: Iterable[type] = ()
+    model: BaseEstimator,
+    path: str | os.PathLike,
+    *,
+    trusted: Iterable[type] = (),
+    notes: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a model to a file from which :func:`load` reads it without running code.
 
@@ -62,11 +66,15 @@ def save(
     trusted : iterable of types, default=()
         Types of your own that the model holds, such as kernels. They are needed again
         to load it.
+    notes : dict, default=None
+        What the file shall say about the model: text, numbers, lists and dicts of them,
+        stored as JSON. :func:`mercer.persistence.read_header` returns them.
 
     Raises
     ------
     TypeError
-        If the model holds what cannot be stored safely, above all a function.
+        If the model holds what cannot be stored safely, above all a function, or the
+        notes are no JSON.
 
     Examples
     --------
@@ -83,6 +91,7 @@ def save(
     skops = _skops()
     if not isinstance(model, BaseEstimator) or isinstance(model, type):
         raise TypeError(f"save takes an estimator, got {type(model).__name__}.")
+    header = _header(notes)
     names = _allowed(trusted)
     content = io.BytesIO(_dump(skops, model))
     unknown = set(skops.get_untrusted_types(data=content.getvalue())) - names
@@ -90,7 +99,7 @@ def save(
         raise TypeError(_why_not(model, sorted(unknown)))
     with ZipFile(content, "a") as archive:
         _check_keys(model, json.loads(archive.read("schema.json")))
-        archive.writestr(HEADER, json.dumps(_header(), indent=2))
+        archive.writestr(HEADER, header)
     with replacing(path) as file:
         file.write(content.getbuffer())
 
@@ -137,6 +146,29 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     if not isinstance(model, BaseEstimator):
         raise ValueError(_damaged(path, f"it holds a {type(model).__name__}"))
     return model
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Return what a model file says of itself; the model is not read.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict
+        The version of the "format", those of "mercer" and the packages that wrote the
+        file, and "notes", empty if it was saved without.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`load`.
+    """
+    header = _read_header(Path(path).read_bytes(), path)
+    _check_header(header, path)
+    return {"notes": {}, **header}
 
 
 def _skops() -> Any:
@@ -239,10 +271,18 @@ def _check_keys(model: BaseEstimator, state: Any) -> None:
         _check_keys(model, value)
 
 
-def _header() -> dict[str, Any]:
+def _header(notes: Mapping[str, Any] | None) -> str:
     packages = ("mercer", "skops", "sklearn", "numpy", "scipy")
     versions = {name: import_module(name).__version__ for name in packages}
-    return {"format": FORMAT, **versions}
+    header = {"format": FORMAT, **versions}
+    if notes:
+        header["notes"] = dict(notes)
+    try:
+        return json.dumps(header, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"notes must be text, numbers, lists and dicts of them: {error}."
+        ) from error
 
 
 def _read_header(data: bytes, path: Any) -> Any:
@@ -280,6 +320,8 @@ def _check_header(header: Any, path: Any) -> None:
             f"Mercer {mine}, which reads formats up to {FORMAT}. Upgrade: pip install "
             "-U mercer."
         )
+    if not isinstance(header.get("notes", {}), dict):
+        raise ValueError(_damaged(path, f"the notes in {HEADER} are no table"))
 
 
 def _damaged(path: Any, why: object) -> str:

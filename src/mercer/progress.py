@@ -57,7 +57,11 @@ class FitProgress:
                 step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
                 end = step.call_on_fit_task_end(
                     estimator=self._estimator,
-                    metadata={"gap": max(task.gap for task in tasks)},
+                    metadata={
+                        "gap": max(task.gap for task in tasks),
+                        "solved": sum(bool(task.done) for task in tasks),
+                        "problems": len(tasks),
+                    },
                     **self._data,
                 )
                 if end:

@@ -1,0 +1,32 @@
+"""The command line: ``mercer fit | predict | evaluate | info``.
+
+One module for each command, which :mod:`mercer.cli.app` gathers. Nothing here is
+imported by the library, and typer and rich are needed here only.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+MISSING = (
+    "mercer: the command line needs the package {}, which is not installed. Install "
+    "it: pip install 'mercer[all]'\n"
+)
+
+
+def main() -> int:
+    """Run the command line, and return its exit code."""
+    try:
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ImportError as error:
+        sys.stderr.write(MISSING.format(error.name))
+        return 2
+    try:
+        from mercer.cli.app import run
+
+        return run()
+    except KeyboardInterrupt:  # while modules are imported
+        return 130

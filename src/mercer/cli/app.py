@@ -1,0 +1,71 @@
+"""The commands of the command line, gathered.
+
+A further command is a module with a function under ``@reporting``, and a line in
+``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+import mercer
+from mercer.cli.evaluate import evaluate
+from mercer.cli.failures import USAGE, tell
+from mercer.cli.fit import fit
+from mercer.cli.info import info
+from mercer.cli.predict import predict
+
+__all__ = ["app", "run"]
+
+COMMANDS: tuple[Callable[..., Any], ...] = (fit, predict, evaluate, info)
+
+app = typer.Typer(
+    name="mercer",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mercer {mercer.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Say which version."
+        ),
+    ] = False,
+) -> None:
+    """Kernel machines on tables, LIBSVM files and folders of images.
+
+    Exit codes: 0 fine; 1 the answer is not good enough (--strict, --at-least); 2 the
+    command cannot be run as given; 3 bad data; 4 bad model file; 130 interrupted.
+    """
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run a command; errors in how it was called are one line, like all others."""
+    try:
+        code = app(args, prog_name="mercer", standalone_mode=False)
+    except Exception as error:
+        # Typer has had two classes of its own and Click's for this.
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message()
+        context = getattr(error, "ctx", None)
+        if message and context is not None:
+            tell(f"{message} See {context.command_path} --help.")
+        return USAGE
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,193 @@
+"""Tables as text: values between commas, semicolons or tabs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import zlib
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+
+from mercer.cli.columns import Choice, assemble, choose
+from mercer.cli.failures import DataFailure
+from mercer.cli.tables import Reading, Table, Target, as_numbers
+
+__all__ = ["is_number", "open_text", "read_csv"]
+
+# A comma may stand inside values of the other two kinds of files.
+DELIMITERS = ("\t", ";", ",")
+# Lines to look at before the delimiter is known, and rows to convert at once.
+N_SNIFFED, N_AT_ONCE = 20, 2048
+
+
+class _Row(NamedTuple):
+    line: int
+    cells: list[str]
+
+
+def read_csv(path: Path, how: Reading) -> Table:
+    """Read a table; an error names the line and the column."""
+    try:
+        with open_text(path) as file:
+            rows = _rows(path, file)
+            first = next(rows, None)
+            if first is None:
+                raise DataFailure(f"{path} is empty.")
+            named = _is_header(first, how)
+            width = len(first.cells)
+            numbers = [str(j + 1) for j in range(width)]
+            names = [cell.strip() for cell in first.cells] if named else numbers
+            names = [name or number for name, number in zip(names, numbers)]  # noqa: B905
+            choice = choose(names, named, str(path), how)
+            columns = _Columns(path, names, choice)
+            if not named:
+                columns.add([first])
+            while batch := list(islice(rows, N_AT_ONCE)):
+                columns.add(batch)
+    except UnicodeDecodeError as error:
+        raise DataFailure(
+            f"{path} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
+            "it as UTF-8, or say what it is: --format."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataFailure(f"{path} cannot be read: {error}.") from error
+    return columns.table()
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a text file, which may be compressed."""
+    if path.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path), encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def _rows(path: Path, file: TextIO) -> Iterator[_Row]:
+    """Yield the rows that are not blank, all of the same width."""
+    head = list(islice(file, N_SNIFFED))
+    delimiter = _delimiter(head)
+
+    def lines() -> Iterator[str]:
+        yield from head
+        yield from file
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    width = None
+    try:
+        for cells in reader:
+            if not any(cells) and len(cells) <= 1:
+                continue
+            if width is None:
+                width = len(cells)
+            elif len(cells) != width:
+                raise DataFailure(
+                    f"{path}, line {reader.line_num} has {len(cells)} values, the "
+                    f"first line {width}. It may be cut short."
+                )
+            yield _Row(reader.line_num, cells)
+    except csv.Error as error:
+        raise DataFailure(
+            f"{path}, line {reader.line_num}: {error}. Look for a quotation mark that "
+            "is never closed."
+        ) from error
+
+
+def _delimiter(head: list[str]) -> str:
+    """Return what splits all lines alike, or else the first line most."""
+    head = [line for line in head if line.strip()]
+    counts = {}
+    for delimiter in DELIMITERS:
+        reader = csv.reader(head, delimiter=delimiter)
+        widths = {len(cells) for cells in reader if cells}
+        if len(widths) == 1 and widths != {1}:
+            return delimiter
+        counts[delimiter] = head[0].count(delimiter) if head else 0
+    best = max(reversed(DELIMITERS), key=lambda d: counts[d])
+    return best
+
+
+def _is_header(first: _Row, how: Reading) -> bool:
+    if how.header != "auto":
+        return how.header == "yes"
+    return not any(is_number(cell) for cell in first.cells)
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, finite or not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Columns:
+    """Collects columns, converted while they are read."""
+
+    def __init__(self, path: Path, names: list[str], choice: Choice):
+        self._path = path
+        self._names = names
+        self._choice = choice
+        self._numeric = [j for j in choice.features if j not in choice.texts]
+        self._blocks: list[Any] = []
+        self._texts: dict[int, list[str]] = {j: [] for j in sorted(choice.texts)}
+        self._targets: list[str] = []
+        self._lines: list[int] = []
+
+    def add(self, rows: list[_Row]) -> None:
+        """Take some rows."""
+        cells = [[row.cells[j] for j in self._numeric] for row in rows]
+        try:
+            block = np.array(cells, dtype=np.float64)
+        except ValueError:
+            block = None
+        if block is None or not np.isfinite(block).all():
+            self._refuse(rows)
+        self._blocks.append(block)
+        self._lines += [row.line for row in rows]
+        for j, texts in self._texts.items():
+            texts += [row.cells[j].strip() for row in rows]
+        if (at := self._choice.target) is not None:
+            self._targets += [row.cells[at].strip() for row in rows]
+
+    def _refuse(self, rows: list[_Row]) -> None:
+        """Name the first value that is not a finite number."""
+        for row in rows:
+            for j in self._numeric:
+                cell, name = row.cells[j].strip(), self._names[j]
+                where = f"{self._path}, line {row.line}, column {name!r}"
+                if not cell:
+                    raise DataFailure(f"{where} is empty. Fill it in, or --drop it.")
+                if not is_number(cell):
+                    raise DataFailure(
+                        f"{where}: {cell!r} is not a number. For text columns: "
+                        f"--categories one-hot, or leave it out: --drop {name!r}."
+                    )
+                if not math.isfinite(float(cell)):
+                    raise DataFailure(f"{where}: {cell!r} is not a finite number.")
+
+    def table(self) -> Table:
+        """Return the whole."""
+        if not self._lines:
+            raise DataFailure(f"{self._path} has a header and no rows.")
+        table = Table(str(self._path), None, self._choice.schema, lines=self._lines)
+        numbers = np.concatenate(self._blocks)
+        X, schema = assemble(table, self._choice, numbers, self._texts)
+        target = None
+        if self._choice.target is not None:
+            target = self._target(table, self._names[self._choice.target])
+        return Table(str(self._path), X, schema, target, lines=self._lines)
+
+    def _target(self, table: Table, name: str) -> Target:
+        for i, text in enumerate(self._targets):
+            if not text:
+                raise DataFailure(f"{table.where(i, name)}, the target, is empty.")
+        values = as_numbers(self._targets)
+        if values is None:
+            values = np.array(self._targets)
+        return Target(name, values, self._targets)

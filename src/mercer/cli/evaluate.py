@@ -1,0 +1,100 @@
+"""``mercer evaluate``: how good a model is on data with known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from mercer.cli import options
+from mercer.cli.bar import Bar
+from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
+from mercer.cli.figures import REPORT, report_files
+from mercer.cli.models import load_model
+from mercer.cli.options import parse_size
+from mercer.cli.printing import check_free, print_json, write
+from mercer.cli.reading import read_table
+from mercer.cli.scores import judge, to_text
+from mercer.cli.tables import Reading
+
+__all__ = ["evaluate"]
+
+
+@reporting
+def evaluate(
+    model: options.ModelFile,
+    data: options.DataFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="A folder for the report, the confusion matrix and the ROC curves.",
+        ),
+    ] = None,
+    plots: Annotated[
+        Literal["png", "svg", "none"],
+        typer.Option("--plots", help="Format of the figures in --out."),
+    ] = "png",
+    at_least: Annotated[
+        float | None,
+        typer.Option("--at-least", help="Exit 1 if accuracy, or R2, is lower."),
+    ] = None,
+    target: options.TargetName = None,
+    drop: options.Drop = None,
+    format: options.Format = options.FormatChoice.auto,
+    header: options.Header = options.HeaderChoice.auto,
+    samples: options.Samples = "X",
+    size: options.Size = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare what a model predicts with what is known, in figures and numbers."""
+    if out is not None:
+        _check_folder(out, [REPORT], force)
+    found = load_model(model)
+    how = Reading(
+        format.value,
+        target,
+        needs_target=True,
+        drop=tuple(drop or ()),
+        header=header.value,
+        samples=samples,
+        size=parse_size(size),
+        schema=found.schema,
+    )
+    with Bar(quiet) as bar:
+        bar.say(f"reading {data.name}")
+        table = read_table(data, how)
+        bar.say(f"predicting {table.X.shape[0]} samples")
+        verdict = judge(found, table)
+        if out is not None:
+            bar.say("drawing")
+            files = report_files(verdict, plots)
+            _check_folder(out, files, force)
+            out.mkdir(exist_ok=True)
+            for name, content in files.items():
+                write(out / name, content)
+    if verdict.unknown and not quiet:
+        names = ", ".join(map(repr, verdict.unknown))
+        tell(f"warning: {data} has classes that the model does not know: {names}.")
+    if as_json:
+        print_json(verdict.report)
+    else:
+        typer.echo(to_text(verdict.report))
+    name, value = verdict.headline
+    if at_least is not None and not value >= at_least:
+        raise PoorAnswer(f"{name} {value:.4f} is below --at-least {at_least:g}.")
+
+
+def _check_folder(folder: Path, names: Iterable[str], force: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageFailure(f"--out {folder} is a file. Give a folder.")
+    if folder.is_dir():
+        check_free([folder / name for name in names], force)
+    else:
+        check_free([folder], force)

@@ -1,0 +1,100 @@
+"""How commands fail: an exit code, and one line that says what, where, what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import typer
+
+__all__ = [
+    "DATA",
+    "FINE",
+    "INTERRUPTED",
+    "MODEL",
+    "POOR",
+    "USAGE",
+    "DataFailure",
+    "Failure",
+    "ModelFailure",
+    "PoorAnswer",
+    "UsageFailure",
+    "first_line",
+    "reporting",
+    "tell",
+]
+
+FINE, POOR, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+class Failure(Exception):
+    """An end that a user can do something about."""
+
+    code = USAGE
+
+
+class PoorAnswer(Failure):
+    """A result that is not what was asked for."""
+
+    code = POOR
+
+
+class UsageFailure(Failure):
+    """Arguments that make no sense, or a file that is in the way."""
+
+
+class DataFailure(Failure):
+    """Data that cannot be read or used."""
+
+    code = DATA
+
+
+class ModelFailure(Failure):
+    """A model file that cannot be read, or does not do what is asked."""
+
+    code = MODEL
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says, without the advice on other lines."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def tell(message: object) -> None:
+    """Say something on the error stream, in one line."""
+    typer.echo(f"mercer: {' '.join(str(message).split())}", err=True)
+
+
+def reporting(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what a command raises into one line and an exit code."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with warnings.catch_warnings():
+            # Results that are not finite are looked for; the rest is for programmers.
+            for kind in (DeprecationWarning, FutureWarning, RuntimeWarning):
+                warnings.simplefilter("ignore", kind)
+            warnings.showwarning = _tell_warning
+            try:
+                command(*args, **kwargs)
+                return
+            except Failure as failure:
+                message, code = str(failure), failure.code
+            except KeyboardInterrupt:
+                message, code = "interrupted; nothing was left half-written.", 130
+            except BrokenPipeError:  # the reader of a pipe has seen enough
+                raise
+            except (ImportError, OSError) as error:
+                message, code = str(error), USAGE
+            except MemoryError as error:
+                message, code = f"there is not enough memory ({error}).", USAGE
+        tell(message)
+        raise typer.Exit(code)
+
+    return run
+
+
+def _tell_warning(message: Any, *_: Any, **__: Any) -> None:
+    tell(f"warning: {message}")

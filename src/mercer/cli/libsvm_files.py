@@ -1,0 +1,102 @@
+"""Sparse samples in files of LIBSVM's format."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.csv_files import is_number, open_text
+from mercer.cli.failures import DataFailure
+from mercer.cli.tables import Reading, Schema, Table, Target, as_whole
+from mercer.datasets import load_libsvm
+
+__all__ = ["looks_like_libsvm", "read_libsvm"]
+
+
+def read_libsvm(path: Path, how: Reading) -> Table:
+    """Read a file, kept sparse; indices begin where those of the model's data began."""
+    least = how.schema.first_index if how.schema else 0
+    try:
+        X, y, first = _load(path, how.schema)
+    except (ValueError, OSError) as error:
+        raise DataFailure(_find_fault(path, least) or str(error)) from error
+    if not X.shape[1]:
+        raise DataFailure(f"{path} has no features: every line is a label only.")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise DataFailure(_find_fault(path, least) or f"{path} has NaN or infinity.")
+    schema = how.schema
+    if schema is None:
+        schema = Schema(
+            kind="libsvm",
+            features=(),
+            n_columns=X.shape[1],
+            target="label",
+            first_index=first,
+        )
+    return Table(str(path), X, schema, Target("label", as_whole(y)))
+
+
+def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
+    if schema is not None:
+        zero_based = schema.first_index == 0
+        X, y = load_libsvm(path, n_features=schema.n_columns, zero_based=zero_based)
+        return X, y, schema.first_index
+    # Column 0 is there for all files, and shows whether any line uses it.
+    X, y = load_libsvm(path, zero_based=True)
+    first = int(bool(X.nnz == 0 or X.indices.min() > 0))
+    return (X[:, 1:] if first else X), y, first
+
+
+def looks_like_libsvm(path: Path) -> bool:
+    """Tell whether the first line reads ``label index:value ...``."""
+    with open_text(path) as file:
+        words = file.readline().split("#")[0].split()
+    return len(words) > 1 and is_number(words[0]) and _is_pair(words[1])
+
+
+def _is_pair(word: str) -> bool:
+    index, colon, value = word.partition(":")
+    return bool(colon) and index.isdecimal() and is_number(value)
+
+
+def _find_fault(path: Path, least: int) -> str | None:
+    """Name the first line that cannot be read, and what it has there."""
+    try:
+        opened = io.TextIOWrapper(bz2.open(path)) if path.suffix == ".bz2" else None
+        with opened or open_text(path) as file:
+            for number, line in enumerate(file, start=1):
+                if fault := _fault(line.split("#")[0].split(), least):
+                    return f"{path}, line {number}: {fault}"
+    except UnicodeDecodeError:
+        return f"{path} is not in LIBSVM format: it is not text."
+    except (OSError, EOFError):
+        return None
+    return None
+
+
+def _fault(words: list[str], least: int) -> str | None:
+    if not words:
+        return None
+    if not is_number(words[0]) or not math.isfinite(float(words[0])):
+        return f"the label {words[0]!r} is not a finite number."
+    last = -1
+    for word in words[1:]:
+        if word.startswith("qid:"):
+            continue
+        if not _is_pair(word):
+            return f"{word!r} is not index:value."
+        index, value = word.split(":")
+        if not math.isfinite(float(value)):
+            return f"column {index}: {value!r} is not a finite number."
+        if int(index) < least:
+            return f"column {index}: the model counts columns from {least}."
+        if int(index) <= last:
+            return f"column {index} comes after column {last}: indices must grow."
+        last = int(index)
+    return None

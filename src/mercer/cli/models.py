@@ -1,0 +1,115 @@
+"""Model files: a pipeline, and notes on the columns that it was fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+
+import mercer
+from mercer.cli.failures import ModelFailure
+from mercer.cli.tables import ImageForm, Schema
+from mercer.machine import KernelMachine
+from mercer.persistence import read_header
+
+__all__ = ["Model", "load_model", "save_model"]
+
+#: Version of the notes.
+NOTES = 1
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a model file holds."""
+
+    path: Path
+    estimator: Any
+    header: dict[str, Any]
+    schema: Schema
+
+    @property
+    def machine(self) -> Any:
+        """The last step of the pipeline."""
+        return last_step(self.estimator)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What was noted at the fit."""
+        return self.header["notes"]
+
+    @property
+    def task(self) -> str:
+        """What the machine does."""
+        if is_classifier(self.machine):
+            return "classification"
+        return "regression" if is_regressor(self.machine) else "novelty"
+
+    @property
+    def normal(self) -> str | None:
+        """The class that novelty detection was fitted to, where there are classes."""
+        return self.notes.get("normal")
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the machine of a pipeline, or of one that is bare."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None:
+    """Write a fitted pipeline with its notes."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    found = {"notes": NOTES, "created": now, "schema": asdict(schema), **notes}
+    last_step(estimator).set_callbacks()
+    try:
+        mercer.save(estimator, path, notes=found)
+    except TypeError as error:
+        raise ModelFailure(error) from error
+
+
+def load_model(path: Path) -> Model:
+    """Read a model file, also one that :func:`mercer.save` wrote without notes."""
+    try:
+        header = read_header(path)
+        estimator = mercer.load(path)
+    except ValueError as error:
+        raise ModelFailure(error) from error
+    except OSError as error:
+        why = error.strerror or error
+        raise ModelFailure(f"the model {path} cannot be read: {why}.") from error
+    machine = last_step(estimator)
+    if not isinstance(machine, KernelMachine) or not hasattr(machine, "support_"):
+        raise ModelFailure(
+            f"{path} holds a {type(machine).__name__} that is no fitted machine. Give "
+            "a file that mercer fit has written."
+        )
+    return Model(path, estimator, header, _schema(path, estimator, header["notes"]))
+
+
+def _schema(path: Path, estimator: Any, notes: dict[str, Any]) -> Schema:
+    n = int(estimator.n_features_in_)
+    if "schema" not in notes:
+        names = getattr(estimator, "feature_names_in_", None)
+        numbers = tuple(str(j + 1) for j in range(n))
+        features = numbers if names is None else tuple(map(str, names))
+        return Schema("arrays", features, n, named=names is not None)
+    if notes.get("notes") != NOTES:
+        raise ModelFailure(
+            f"{path} has notes of version {notes.get('notes')}; this Mercer "
+            f"reads {NOTES}. Upgrade: pip install -U mercer."
+        )
+    try:
+        values = dict(notes["schema"])
+        image = values.pop("image")
+        features = tuple(map(str, values.pop("features")))
+        form = None if image is None else ImageForm(**image)
+        schema = Schema(features=features, image=form, **values)
+        fits = not features or sum(map(len, schema.layout().values())) == n
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFailure(f"{path}: its notes are damaged ({error!r}).") from error
+    if not fits or (features and len(features) != schema.n_columns):
+        raise ModelFailure(f"{path}: its notes do not fit its model of {n} features.")
+    return schema

@@ -1,0 +1,139 @@
+"""Samples in the arrays of an npz file."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.columns import warn_of_order
+from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target, as_whole
+
+__all__ = ["read_npz"]
+
+BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def read_npz(path: Path, how: Reading) -> Table:
+    """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
+    if not zipfile.is_zipfile(path):
+        raise DataFailure(f"{path} is not an npz file, or was cut short.")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except BROKEN as error:
+        raise DataFailure(f"{path} cannot be read as an npz file: {error}.") from error
+    X = _pick(arrays, how.samples, path, "--samples")
+    X, form = _rows(X, how.samples, path)
+    names = _names(arrays.get("feature_names"), X.shape[1], path)
+    schema = Schema(
+        kind="arrays",
+        features=names or tuple(str(j + 1) for j in range(X.shape[1])),
+        n_columns=X.shape[1],
+        named=names is not None,
+        image=form,
+    )
+    table = Table(str(path), X, schema)
+    wrong = np.argwhere(~np.isfinite(X))
+    if len(wrong):
+        i, j = map(int, wrong[0])
+        where = table.where(i, schema.features[j])
+        raise DataFailure(f"{where}: {X[i, j]} is not a finite number.")
+    X, schema = _for_model(X, schema, how, path)
+    target = _target(arrays, len(X), how, path)
+    if target is not None and how.schema is None:
+        schema = Schema(**{**vars(schema), "target": target.name})
+    return Table(str(path), X, schema, target)
+
+
+def _pick(arrays: Mapping[str, NDArray], name: str, path: Path, option: str) -> NDArray:
+    if name not in arrays:
+        raise UsageFailure(
+            f"{path} has no array {name!r}. Name one with {option}; there are: "
+            f"{', '.join(arrays) or 'none'}."
+        )
+    return arrays[name]
+
+
+def _rows(X: NDArray, name: str, path: Path) -> tuple[NDArray, ImageForm | None]:
+    if X.dtype.kind not in "fiub" or X.ndim < 2 or 0 in X.shape:
+        raise DataFailure(
+            f"{path}, array {name!r} must be numbers of shape (samples, features), got "
+            f"{X.dtype} of shape {X.shape}."
+        )
+    # Small integers and half precision fit into single precision.
+    single = X.dtype == np.float32 or X.dtype.itemsize <= 2
+    form = None
+    if X.ndim == 3 or (X.ndim == 4 and X.shape[3] == 3):
+        colour = "grey" if X.ndim == 3 else "rgb"
+        form = ImageForm(int(X.shape[2]), int(X.shape[1]), colour)
+    X = X.reshape(len(X), -1)
+    return np.ascontiguousarray(X, np.float32 if single else np.float64), form
+
+
+def _names(given: NDArray | None, width: int, path: Path) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = tuple(map(str, given.ravel().tolist()))
+    if len(names) != width or len(set(names)) != width:
+        raise DataFailure(
+            f"{path}, array 'feature_names' must be {width} different names, got "
+            f"{len(names)}."
+        )
+    return names
+
+
+def _for_model(
+    X: NDArray, schema: Schema, how: Reading, path: Path
+) -> tuple[NDArray, Schema]:
+    """Bring the columns into the order of the model that the data are for."""
+    wanted = how.schema
+    if wanted is None:
+        return X, schema
+    if wanted.categories:
+        raise DataFailure(
+            f"{path} has numbers only, and the model has text columns: "
+            f"{', '.join(wanted.categories)}. Give a table."
+        )
+    if schema.named and wanted.named:
+        missing = sorted(set(wanted.features) - set(schema.features))
+        more = sorted(set(schema.features) - set(wanted.features))
+        if missing or more:
+            raise DataFailure(
+                f"{path}: missing features: {', '.join(missing) or 'none'}; unknown to "
+                f"the model: {', '.join(more) or 'none'}."
+            )
+        X = X[:, [schema.features.index(name) for name in wanted.features]]
+    elif X.shape[1] != wanted.n_columns:
+        raise DataFailure(
+            f"{path} has {X.shape[1]} features; the model has {wanted.n_columns}."
+        )
+    elif wanted.named:
+        warn_of_order(str(path))
+    return X, wanted
+
+
+def _target(
+    arrays: Mapping[str, NDArray], n: int, how: Reading, path: Path
+) -> Target | None:
+    name = how.target or (how.schema and how.schema.target) or "y"
+    if name not in arrays and not how.needs_target and how.target is None:
+        return None
+    if how.schema is not None and not how.needs_target:
+        return None
+    y = _pick(arrays, name, path, "--target")
+    if y.dtype.kind not in "fiubU" or y.shape not in ((n,), (n, 1)):
+        raise DataFailure(
+            f"{path}, array {name!r} must be {n} numbers or texts, one for each "
+            f"sample, got {y.dtype} of shape {y.shape}."
+        )
+    y = y.ravel()
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0]) + 1
+        raise DataFailure(f"{path}, row {row}, array {name!r}: {y[row - 1]}.")
+    return Target(name, y if y.dtype.kind == "U" else as_whole(y))

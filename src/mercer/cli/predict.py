@@ -1,0 +1,119 @@
+"""``mercer predict``: labels, values, probabilities and decision values as CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from mercer.cli import options
+from mercer.cli.bar import Bar
+from mercer.cli.failures import DataFailure, UsageFailure, first_line, reporting
+from mercer.cli.models import Model, load_model
+from mercer.cli.options import parse_size
+from mercer.cli.printing import check_free, print_json, to_csv, write
+from mercer.cli.reading import read_table
+from mercer.cli.tables import Reading, Table
+
+__all__ = ["decisions", "predict", "predictions"]
+
+
+@reporting
+def predict(
+    model: options.ModelFile,
+    data: options.DataFile,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A CSV file instead of stdout.")
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="A column of probabilities per class.")
+    ] = False,
+    decision: Annotated[
+        bool, typer.Option("--decision", help="Columns of decision values.")
+    ] = False,
+    drop: options.Drop = None,
+    format: options.Format = options.FormatChoice.auto,
+    header: options.Header = options.HeaderChoice.auto,
+    samples: options.Samples = "X",
+    size: options.Size = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Predict with a model file; columns are matched by their names, in any order."""
+    if out is not None:
+        check_free([out], force, [model, data])
+    found = load_model(model)
+    if proba and not hasattr(found.machine, "predict_proba"):
+        raise UsageFailure(
+            f"{model} has no probabilities. Fit it with --probability, or leave out "
+            "--proba."
+        )
+    if decision and not hasattr(found.machine, "decision_function"):
+        name = type(found.machine).__name__
+        raise UsageFailure(f"--decision: {name} has no decision values.")
+    how = Reading(
+        format.value,
+        drop=tuple(drop or ()),
+        header=header.value,
+        samples=samples,
+        size=parse_size(size),
+        schema=found.schema,
+    )
+    with Bar(quiet) as bar:
+        bar.say(f"reading {data.name}")
+        table = read_table(data, how)
+        bar.say(f"predicting {table.X.shape[0]} samples")
+        columns = _columns(found, table, proba, decision)
+    text = to_csv(list(columns), zip(*columns.values(), strict=True))
+    if out is not None:
+        write(out, text.encode())
+    if as_json:
+        summary = {"model": model, "samples": table.X.shape[0], "out": out}
+        print_json(summary if out else {**summary, **columns})
+    elif out is None:
+        typer.echo(text, nl=False)
+
+
+def _columns(
+    model: Model, table: Table, proba: bool, decision: bool
+) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {}
+    if table.files is not None:
+        columns["file"] = list(table.files)
+    columns["prediction"] = predictions(model, table).tolist()
+    classes = getattr(model.machine, "classes_", np.array([]))
+    if proba:
+        values = _ask(model.estimator.predict_proba, table)
+        for k, name in enumerate(classes):
+            columns[f"probability {name}"] = values[:, k].tolist()
+    if decision:
+        values = decisions(model, table)
+        if values.ndim == 1:
+            columns["decision"] = values.tolist()
+        else:
+            names = classes if values.shape[1] == len(classes) else None
+            for k in range(values.shape[1]):
+                name = k + 1 if names is None else names[k]
+                columns[f"decision {name}"] = values[:, k].tolist()
+    return columns
+
+
+def predictions(model: Model, table: Table) -> NDArray:
+    """Return what a model predicts for a table."""
+    return _ask(model.estimator.predict, table)
+
+
+def decisions(model: Model, table: Table) -> NDArray:
+    """Return the decision values of a model for a table."""
+    return _ask(model.estimator.decision_function, table)
+
+
+def _ask(method: Any, table: Table) -> NDArray:
+    try:
+        return method(table.X)
+    except ValueError as error:
+        raise DataFailure(f"{table.source}: {first_line(error)}") from error

@@ -1,0 +1,92 @@
+"""What commands print and write: lines, JSON, and files that are whole or not there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from mercer.cli.failures import UsageFailure
+from mercer.writing import replacing
+
+__all__ = ["check_free", "print_json", "print_pairs", "to_csv", "to_json", "write"]
+
+
+def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) -> None:
+    """Refuse to write where something is, or where nothing can be, before any work."""
+    for path in paths:
+        if path.resolve() in [source.resolve() for source in inputs]:
+            raise UsageFailure(f"--out {path} is what is read. Give another name.")
+        if path.is_dir():
+            raise UsageFailure(f"{path} is a folder. Give the name of a file.")
+        if path.exists() and not force:
+            raise UsageFailure(f"{path} exists. Overwrite it with --force.")
+        if not path.parent.exists():
+            raise UsageFailure(f"the folder {path.parent} does not exist. Create it.")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that is whole or not there."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has; numbers that are not finite are null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def to_json(value: Any) -> str:
+    """Return something as JSON."""
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON, and nothing else."""
+    typer.echo(to_json(value))
+
+
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as text between commas."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def print_pairs(pairs: Mapping[str, Any]) -> None:
+    """Print names and what they stand for, in two columns."""
+    width = max(map(len, pairs))
+    for name, value in pairs.items():
+        if value is not None:
+            typer.echo(f"{typer.style(f'{name:<{width}}', bold=True)}  {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value[:20])) + (
+            f" and {len(value) - 20} more" if len(value) > 20 else ""
+        )
+    return str(value)

@@ -1,0 +1,113 @@
+"""What is to be learnt: classes or values, and which of the two a target is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.failures import DataFailure
+from mercer.cli.tables import Table, Target
+
+__all__ = ["as_classes", "as_values", "guess_task", "sides", "spelt_like"]
+
+# Whole numbers with more different values than this are measured, not named.
+MOST_CLASSES = 100
+
+
+def _of(table: Table) -> Target:
+    if table.target is None:
+        raise DataFailure(f"{table.source} has no target to learn or compare with.")
+    return table.target
+
+
+def guess_task(table: Table) -> tuple[str, str]:
+    """Return "classification" or "regression", and why."""
+    values = _of(table).values
+    name = f"the target {_of(table).name!r}"
+    if values.dtype.kind == "U":
+        return "classification", f"{name} is text"
+    n_different = len(np.unique(values))
+    if values.dtype.kind == "f":
+        return "regression", f"{name} has fractions"
+    if n_different <= min(MOST_CLASSES, max(2, len(values) // 2)):
+        return "classification", f"{name} has {n_different} different whole numbers"
+    return "regression", f"{name} has {n_different} different values"
+
+
+def as_classes(table: Table) -> NDArray:
+    """Return the target as classes, or say which value is none."""
+    target = _of(table)
+    if target.values.dtype.kind == "f":
+        # Beyond 2 ** 53 neighbours are no longer told apart.
+        with np.errstate(invalid="ignore"):
+            is_whole = (target.values % 1 == 0) & (np.abs(target.values) < 2**53)
+        wrong = int(np.flatnonzero(~is_whole)[0])
+        raise DataFailure(
+            f"{table.where(wrong, target.name)}: {target.values[wrong]} is no class. "
+            "Classes are text or whole numbers; for regression: --machine svr."
+        )
+    classes = np.unique(target.values)
+    if len(classes) < 2:
+        raise DataFailure(
+            f"{table.source}, column {target.name!r} has one class only, "
+            f"{classes.tolist()[0]!r}; a classifier needs two or more."
+        )
+    return target.values
+
+
+def as_values(table: Table) -> NDArray:
+    """Return the target as numbers, or say which value is none."""
+    target = _of(table)
+    if target.values.dtype.kind == "U":
+        texts = target.values.tolist()
+        wrong = next((i for i, t in enumerate(texts) if not _is_finite(t)), 0)
+        raise DataFailure(
+            f"{table.where(wrong, target.name)}: {texts[wrong]!r} is not a number, and "
+            "regression needs numbers. For classes: --machine svc."
+        )
+    values = target.values.astype(np.float64)
+    if not np.isfinite(values).all():
+        wrong = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataFailure(
+            f"{table.where(wrong, target.name)}: {values[wrong]} is not finite."
+        )
+    return values
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def spelt_like(table: Table, classes: NDArray) -> NDArray:
+    """Return the target in the way in which a model spells its classes."""
+    target = _of(table)
+    if classes.dtype.kind == "U":
+        if target.texts is not None:
+            return np.array(target.texts)
+        return target.values.astype(str)
+    if target.values.dtype.kind == "U":
+        known = ", ".join(map(str, classes[:10]))
+        wrong = next((i for i, t in enumerate(target.values) if not _is_finite(t)), 0)
+        raise DataFailure(
+            f"{table.where(wrong, target.name)}: {str(target.values[wrong])!r} is not "
+            f"one of the model's classes, which are numbers: {known}."
+        )
+    return target.values
+
+
+def sides(table: Table, normal: Any) -> NDArray | None:
+    """Return 1 for normal samples and -1 for others, if the target tells."""
+    if table.target is None:
+        return None
+    if normal is not None:
+        texts = table.target.texts
+        values = table.target.values.astype(str) if texts is None else np.array(texts)
+        return np.where(values == str(normal), 1, -1)
+    values = table.target.values
+    is_told = values.dtype.kind == "i" and set(np.unique(values).tolist()) <= {-1, 1}
+    return values if is_told else None

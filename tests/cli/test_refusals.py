@@ -1,0 +1,396 @@
+"""What the command line refuses, with which exit code, and what it says."""
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from cli_files import (
+    call,
+    flowers,
+    refused,
+    replace_line,
+    write_flowers,
+    write_images,
+)
+from sklearn.preprocessing import StandardScaler
+
+import mercer
+
+pytest.importorskip("skops", reason="model files need skops")
+USAGE, DATA, MODEL = 2, 3, 4
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_flowers(tmp_path / "flowers.csv")
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "model.skops"
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitted")
+    data = write_flowers(folder / "flowers.csv")
+    call("fit", data, "--target", "kind", "--out", folder / "model.skops")
+    return data, folder / "model.skops"
+
+
+def no_fit(code, data, out, *more):
+    """Check that a fit is refused and leaves nothing behind."""
+    line = refused(code, "fit", data, "--out", out, *more)
+    assert not out.exists()
+    assert not list(out.parent.glob("*.tmp"))
+    return line
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("1.5,2.5", "line 7 has 2 values, the first line 4"),
+        ("1,2,3,4,rose", "line 7 has 5 values, the first line 4"),
+        ("1.5,many,3,rose", "line 7, column 'width': 'many' is not a number"),
+        ("1.5,NaN,3,rose", "line 7, column 'width': 'NaN' is not a finite number"),
+        ("1.5,2,-inf,rose", "line 7, column 'petals': '-inf' is not a finite number"),
+        (",2,3,rose", "line 7, column 'height' is empty"),
+        ("1,2,3,", "line 7, column 'kind', the target, is empty"),
+        ('1,2,3,"rose', "quotation mark"),
+    ],
+)
+def test_broken_rows(table, out, line, says):
+    replace_line(table, 7, line)
+    message = no_fit(DATA, table, out, "--target", "kind")
+    assert f"{table}, line" in message
+    assert says in message
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"a,b,kind\n", "has a header and no rows"),
+        (b"a,a,kind\n1,2,x\n", "two columns named 'a'"),
+        (b"kind\nx\ny\n", "no column left to learn from"),
+        (b"a,b,kind\n1,2,\xff\n", "not text in UTF-8"),
+        (b"a,b,kind\n1,2,x\n3,4,x\n", "one class only, 'x'"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path, out, content, says):
+    data = tmp_path / "t.csv"
+    data.write_bytes(content)
+    line = no_fit(DATA, data, out, "--target", "kind")
+    assert str(data) in line
+    assert says in line
+
+
+def test_targets(table, out):
+    assert "--target with one of 'height'" in no_fit(USAGE, table, out)
+    line = no_fit(USAGE, table, out, "--target", "kin")
+    assert "Did you mean 'kind'?" in line
+    line = no_fit(DATA, table, out, "--target", "kind", "--machine", "svr")
+    assert "line 2, column 'kind': 'aster' is not a number" in line
+    line = no_fit(
+        DATA, table, out, "--target", "height", "--drop", "kind", "--machine", "svc"
+    )
+    assert "line 2, column 'height'" in line
+    assert "is no class" in line
+
+
+def test_text_columns(table, out):
+    line = no_fit(DATA, table, out, "--target", "height")
+    assert "line 2, column 'kind': 'aster' is not a number" in line
+    assert "--categories one-hot" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--kernel", "rfb"), "Did you mean 'rbf'? Known"),
+        (("--kernel", "rbf(gamma=) + linear"), "At column 11 of the kernel"),
+        (("--kernel", "rbf@weight"), "Unknown view 'weight'. Known: height"),
+        (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
+        (("--kernel", "linear", "--gamma", 2), "'linear' does not have it"),
+        (("--gamma", "large"), "The 'gamma' parameter of SVC"),
+        (("--C", -1), "The 'C' parameter of SVC must be"),
+        (("--nu", 0.5, "--machine", "svc"), "only for nusvc, nusvr, oneclass"),
+        (("--cv", 1), "--cv must be from 2 to 60"),
+        (("--test-size", 1.5), "--test-size must be a share"),
+        (("--size", "12"), "--size must read WxH"),
+        (("--size", "0x3"), "--size must read WxH"),
+        (("--size", "10x10"), "--size is for images"),
+        (("--features", "hog"), "--features hog is for images"),
+        (("--normal", "rose"), "--normal is for"),
+        (("--n-jobs", 0), "--n-jobs must not be 0"),
+        (("--drop", "age"), "--drop 'age' is not a column"),
+    ],
+)
+def test_options_that_make_no_sense(table, out, options, says):
+    assert says in no_fit(USAGE, table, out, "--target", "kind", *options)
+
+
+def test_too_few_samples_for_the_folds(table, out):
+    table.write_text(table.read_text() + "1,2,3,thistle\n")
+    line = no_fit(DATA, table, out, "--target", "kind", "--cv", 5)
+    assert "'thistle' has 1" in line
+    line = no_fit(DATA, table, out, "--target", "kind", "--test-size", 0.5)
+    assert "--test-size 0.5" in line
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none/at/all.npz"])
+def test_missing_data(tmp_path, out, name):
+    line = no_fit(DATA, tmp_path / name, out, "--target", "kind")
+    assert f"{tmp_path / name} does not exist" in line
+
+
+def test_paths_of_the_wrong_kind(tmp_path, table, out):
+    assert "is a folder" in no_fit(DATA, tmp_path, out, "--format", "csv")
+    assert "is a file" in no_fit(DATA, table, out, "--format", "images")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "has no images" in no_fit(DATA, empty, out)
+
+
+def test_unreadable_data(tmp_path, out, monkeypatch):
+    def denied(path, how):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setitem(mercer.cli.reading.FORMATS, "csv", denied)
+    data = write_flowers(tmp_path / "f.csv")
+    line = no_fit(DATA, data, out, "--target", "kind")
+    assert line == f"mercer: {data} cannot be read: Permission denied."
+
+
+def test_nothing_is_overwritten(tmp_path, table, fitted):
+    data, model = fitted
+    there = tmp_path / "there"
+    there.write_text("precious")
+    for args in (
+        ("fit", table, "--target", "kind", "--out", there),
+        ("predict", model, data, "--out", there),
+    ):
+        assert "exists. Overwrite it with --force" in refused(USAGE, *args)
+        assert there.read_text() == "precious"
+        call(*args, "--force")
+        assert there.read_bytes() != b"precious"
+        there.write_text("precious")
+    report = tmp_path / "report"
+    call("evaluate", model, data, "--out", report, "--plots", "none")
+    again = ("evaluate", model, data, "--out", report, "--plots", "none")
+    assert "report.json exists" in refused(USAGE, *again)
+    call(*again, "--force")
+    assert "is a file" in refused(USAGE, "evaluate", model, data, "--out", there)
+
+
+def test_no_place_to_write(tmp_path, table):
+    line = refused(
+        USAGE, "fit", table, "--target", "kind", "--out", tmp_path / "no" / "m"
+    )
+    assert "does not exist. Create it" in line
+    line = refused(USAGE, "fit", table, "--target", "kind", "--out", table, "--force")
+    assert "is what is read" in line
+
+
+def test_columns_that_do_not_match(tmp_path, fitted):
+    _, model = fitted
+    few = write_flowers(tmp_path / "few.csv", order=("height", "petals"))
+    assert "the header lacks 'width'." in refused(DATA, "predict", model, few)
+    other = tmp_path / "other.csv"
+    other.write_text("height,petals,breadth\n1,2,3\n")
+    line = refused(DATA, "predict", model, other)
+    assert "lacks 'width' and has 'breadth', unknown to the model" in line
+    more = tmp_path / "more.csv"
+    more.write_text("height,width,petals,id\n1,2,3,4\n")
+    assert "--drop" in refused(DATA, "predict", model, more)
+    call("predict", model, more, "--drop", "id")
+    bare = tmp_path / "bare.csv"
+    bare.write_text("1,2\n3,4\n")
+    line = call("predict", model, bare, code=DATA).stderr
+    assert "has 2 feature columns; the model has 3" in line
+    bare.write_text("1,2,3\n3,4,5\n")
+    result = call("predict", model, bare)
+    assert "warning: " in result.stderr
+    assert "taken in the model's order" in result.stderr
+
+
+def test_answers_that_are_not_there(tmp_path, fitted):
+    data, model = fitted
+    assert "Fit it with --probability" in refused(
+        USAGE, "predict", model, data, "--proba"
+    )
+    blind = write_flowers(tmp_path / "blind.csv", target=None)
+    assert "no column 'kind' to compare with" in refused(DATA, "evaluate", model, blind)
+
+
+def test_classes_unknown_to_the_model(tmp_path, fitted):
+    _, model = fitted
+    data = write_flowers(tmp_path / "f.csv")
+    replace_line(data, 2, "1,2,3,thistle")
+    result = call("evaluate", model, data)
+    assert "classes that the model does not know: 'thistle'" in result.stderr
+
+
+def test_poor_answers_exit_with_1(tmp_path, fitted, table, out):
+    data, model = fitted
+    result = call("evaluate", model, data, "--at-least", 1.01, code=1)
+    assert "is below --at-least 1.01" in result.stderr
+    call("evaluate", model, data, "--at-least", 0.5)
+    short = ("fit", table, "--target", "kind", "--out", out, "--max-iter", 1)
+    result = call(*short, "--strict", code=1)
+    assert "did not converge" in result.stderr
+    assert not out.exists()
+    result = call(*short)
+    assert "warning: SVC did not converge" in result.stderr
+    assert out.exists()
+
+
+def foreign(path, kind):
+    X, y = flowers()
+    if kind == "text":
+        path.write_text("not a model")
+    elif kind == "pickle":
+        path.write_bytes(pickle.dumps(mercer.SVC().fit(X, y)))
+    elif kind == "npz":
+        with open(path, "wb") as file:
+            np.savez(file, X=X)
+    elif kind == "scaler":
+        mercer.save(StandardScaler().fit(X), path)
+    elif kind == "unfitted":
+        mercer.save(mercer.SVC(), path)
+    elif kind == "notes":
+        notes = {"notes": 1, "schema": {"features": 3}}
+        mercer.save(mercer.SVC().fit(X, y), path, notes=notes)
+    elif kind == "newer":
+        mercer.save(mercer.SVC().fit(X, y), path, notes={"notes": 2, "schema": {}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("none", "cannot be read: No such file"),
+        ("text", "is not a model file of Mercer"),
+        ("pickle", "is not a model file of Mercer"),
+        ("npz", "is an archive, but not a model file"),
+        ("scaler", "StandardScaler that is no fitted machine"),
+        ("unfitted", "SVC that is no fitted machine"),
+        ("notes", "its notes are damaged"),
+        ("newer", "notes of version 2"),
+    ],
+)
+def test_foreign_model_files(tmp_path, table, kind, says):
+    model = tmp_path / "m.skops"
+    foreign(model, kind)
+    for command in (["info", model], ["predict", model, table]):
+        line = refused(MODEL, *command)
+        assert str(model) in line
+        assert says in line
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("1 1:0.5 nonsense", "line 3: 'nonsense' is not index:value"),
+        ("one 1:0.5", "line 3: the label 'one' is not a finite number"),
+        ("1 2:0.5 1:3", "line 3: column 1 comes after column 2"),
+        ("1 1:nan", "line 3: column 1: 'nan' is not a finite number"),
+    ],
+)
+def test_broken_libsvm_files(tmp_path, out, line, says):
+    data = tmp_path / "d.libsvm"
+    data.write_text(f"0 1:1 2:2\n1 1:3\n{line}\n0 2:1\n")
+    assert f"{data}, {says}" in no_fit(DATA, data, out)
+
+
+def test_libsvm_files_with_more_columns(tmp_path, out, fitted):
+    data = tmp_path / "d.libsvm"
+    data.write_text("0 1:1 2:2\n1 1:3\n1 1:4\n0 2:1\n")
+    call("fit", data, "--out", out)
+    more = tmp_path / "more.libsvm"
+    more.write_text("0 1:1 9:2\n")
+    assert "has 9 features" in refused(DATA, "predict", out, more)
+    more.write_text("0 1:1\n1 0:1\n")
+    line = refused(DATA, "predict", out, more)
+    assert f"{more}, line 2: column 0: the model counts columns from 1" in line
+    more.write_bytes(b"\x00\xff\xfe 1:2\n")
+    assert "it is not text" in refused(DATA, "predict", out, more)
+    assert "Give data of the same kind" in refused(DATA, "predict", out, fitted[0])
+    assert "Give data of the same kind" in refused(DATA, "predict", fitted[1], data)
+
+
+def test_broken_images(tmp_path, out):
+    pytest.importorskip("PIL")
+    data = write_images(tmp_path / "bars", n=2)
+    write_images(data, n=1, size=(9, 9), seed=1)
+    line = no_fit(DATA, data, out)
+    assert f"{data / 'lying' / 'lying1.png'} is 12x10, others are 9x9" in line
+    assert "--size 9x9" in line
+    (data / "upright" / "u.png").write_text("no image")
+    line = no_fit(DATA, data, out, "--size", "9x9")
+    assert f"{data / 'upright' / 'u.png'} is not an image" in line
+    whole = (data / "lying" / "lying1.png").read_bytes()
+    (data / "upright" / "u.png").write_bytes(whole[:-40])
+    assert "is not an image that can be read" in no_fit(
+        DATA, data, out, "--size", "9x9"
+    )
+    (data / "beside.png").write_bytes(whole)
+    assert "both beside and inside" in no_fit(DATA, data, out)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "code", "says"),
+    [
+        ({"A": np.ones((3, 2))}, USAGE, "has no array 'X'"),
+        ({"X": np.ones((3, 2))}, USAGE, "has no array 'y'"),
+        ({"X": np.ones(3), "y": np.ones(3)}, DATA, "of shape (samples, features)"),
+        ({"X": np.ones((3, 2)), "y": np.ones(4)}, DATA, "must be 3 numbers or texts"),
+        (
+            {"X": np.array([[1, 2], [np.nan, 3]]), "y": [0, 1]},
+            DATA,
+            "row 2, column '1'",
+        ),
+        ({"X": np.array([[None]]), "y": [0]}, DATA, "cannot be read as an npz file"),
+    ],
+)
+def test_broken_arrays(tmp_path, out, arrays, code, says):
+    data = tmp_path / "d.npz"
+    np.savez(data, **arrays)
+    assert says in no_fit(code, data, out)
+
+
+def test_no_archive_of_arrays(tmp_path, out):
+    data = tmp_path / "d.npz"
+    with open(data, "wb") as file:
+        np.save(file, np.ones(3))
+    assert f"{data} is not an npz file" in no_fit(DATA, data, out)
+
+
+def test_values_too_large_to_scale(tmp_path, out):
+    data = tmp_path / "d.csv"
+    data.write_text("a,k\n1e308,x\n-1e308,y\n1e308,x\n")
+    line = no_fit(DATA, data, out, "--target", "k", "--scale", "standard", "-q")
+    assert line.endswith("d.csv: Input X contains NaN.")
+
+
+def test_broken_parquet(tmp_path, out):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    data = tmp_path / "d.parquet"
+    data.write_bytes(b"PAR1 no more")
+    assert "cannot be read as Parquet" in no_fit(DATA, data, out, "--target", "k")
+    parquet.write_table(
+        arrow.table({"a": [1.0, None], "b": ["x", "y"], "k": [0, 1]}), data
+    )
+    line = no_fit(DATA, data, out, "--target", "k")
+    assert "row 2, column 'a' is empty" in line
+    line = no_fit(DATA, data, out, "--target", "k", "--drop", "a")
+    assert "column 'b': this column is of type string" in line
+
+
+def test_parquet_without_pyarrow(tmp_path, out, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    data = tmp_path / "d.parquet"
+    data.write_bytes(b"PAR1")
+    assert "pip install 'mercer[parquet]'" in no_fit(USAGE, data, out)
