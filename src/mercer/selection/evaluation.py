@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 from sklearn.model_selection._validation import _fit_and_score, _score
@@ -33,7 +34,7 @@ from mercer.selection.samples import (
     prepare,
     prepare_fold,
 )
-from mercer.selection.sharing import Given, shared_copy, take_tasks, why_not
+from mercer.selection.sharing import Given, decide, shared_copy, take_tasks, why_not
 from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts
 from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
 from mercer.solvers import Settings, tries_single
@@ -73,6 +74,8 @@ class Evaluation:
         self.n_grams = 0
         self._threads = threads
         self._bar = bar
+        # Threads begin with scikit-learn's defaults.
+        self._config = get_config()
         self._budget = budget_bytes(request.cache_size)
 
     def run(self, candidates: Sequence[dict[str, Any]]) -> None:
@@ -268,11 +271,14 @@ class Evaluation:
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
         self._threads.map(solve, jobs)
-        self._threads.map(lambda entry: self._finish(entry, answers), entries)
+        self._threads.map(
+            lambda together: self._finish(together, answers), _by_fold(entries)
+        )
         for unit in units:
             unit.gram = None
         for entry in entries:
-            entry.model._given.gram = None
+            given = entry.model._given
+            given.gram = given.weights = None
             if entry.has_failed:
                 self._plain(entry.candidate, entry.split, _WHY_FAILED)
 
@@ -280,7 +286,8 @@ class Evaluation:
         """Let a machine say which problems it wants solved."""
         began = time.perf_counter()
         try:
-            take_tasks(entry.model, self._weights(entry))
+            with config_context(**self._config):
+                take_tasks(entry.model, self._weights(entry))
         except Exception:
             entry.has_failed = True
         entry.seconds += time.perf_counter() - began
@@ -291,35 +298,57 @@ class Evaluation:
         own = _check_method_params(request.X, request.fit_params, train)
         return own.get(self._weight_name(entry.whole))
 
-    def _finish(self, entry: Entry, answers: dict[tuple[int, int], Solved]) -> None:
-        """Let a machine go on from the solutions, and score it."""
+    def _finish(self, entries: list[Entry], answers: Answers) -> None:
+        """Let machines of one fold go on from the solutions, and score them."""
+        request = self.request
+        # What users set was checked the first time.
+        with config_context(**{**self._config, "skip_parameter_validation": True}):
+            for entry in entries:
+                self._complete(entry, answers)
+            good = [entry for entry in entries if not entry.has_failed]
+            began = time.perf_counter()
+            sharp = [
+                given
+                for given, model in ((e.model._given, e.model) for e in good)
+                if not given.is_coarse(model.tol, model._is_precomputed())
+            ]
+            if sharp:
+                decide(sharp)
+                if request.return_train_score:
+                    decide(sharp, on_train=True)
+            share = (time.perf_counter() - began) / max(len(good), 1)
+            for entry in good:
+                began = time.perf_counter()
+                scores = {} if request.scorer is None else self._scores(entry)
+                fit_time, score_time = entry.seconds, time.perf_counter() - began
+                result = {
+                    "fit_error": None,
+                    **scores,
+                    "n_test_samples": len(entry.model._given.fold.test),
+                    "fit_time": fit_time,
+                    "score_time": score_time + share,
+                }
+                if request.keeps_models:
+                    self.models[entry.candidate, entry.split] = entry.model
+                self._note(entry.candidate, entry.split, result, 1 - SOLVING)
+
+    def _complete(self, entry: Entry, answers: Answers) -> None:
+        """Run the second half of ``fit``."""
         if entry.has_failed:
             return
-        given, request = entry.model._given, self.request
+        given = entry.model._given
         solved = [answers[id(entry), t] for t in range(len(given.tasks.specs))]
-        solutions = [s.solution for s in solved if s.solution is not None]
-        if len(solutions) < len(solved):
-            entry.has_failed = True
-            return
-        given.solutions = solutions
+        given.solutions = [s.solution for s in solved if s.solution is not None]
         began = time.perf_counter()
         fold = given.fold
         try:
+            if len(given.solutions) < len(solved):
+                raise ArithmeticError("single precision is not enough")
             entry.model.fit(fold.X_train, fold.y_train, self._weights(entry))
         except Exception:
             entry.has_failed = True
-            return
-        now = time.perf_counter()
-        seconds = entry.seconds + sum(s.seconds for s in solved) + now - began
-        result: dict[str, Any] = {"fit_error": None, "fit_time": seconds}
-        if request.scorer is not None:
-            result |= self._scores(entry)
-        result["score_time"] = time.perf_counter() - now
-        result["n_test_samples"] = len(fold.test)
         given.tasks = given.solutions = None
-        if request.keeps_models:
-            self.models[entry.candidate, entry.split] = entry.model
-        self._note(entry.candidate, entry.split, result, 1 - SOLVING)
+        entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
 
     def _scores(self, entry: Entry) -> dict[str, Any]:
         request, fold = self.request, entry.model._given.fold
@@ -404,3 +433,13 @@ def _rejoined(pipeline: Pipeline, before: Any, machine: Any) -> Pipeline:
     steps = [] if before is None else before.steps
     joined.steps = [*steps, (pipeline.steps[-1][0], machine)]
     return joined
+
+
+
+def _by_fold(entries: list[Entry]) -> list[list[Entry]]:
+    """Bring entries of the same fold and Gram matrix together."""
+    groups: dict[Any, list[Entry]] = {}
+    for entry in entries:
+        key = (id(entry.model._given.gram), entry.split)
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,11 @@ from mercer.kernels.base import Kernel
 from mercer.machine import QUIET, KernelMachine, Tasks
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
-from mercer.selection.path import gathered
 from mercer.selection.stored import SharedGram
 from mercer.svc import SVC
 from mercer.svr import SVR, NuSVR
 
-__all__ = ["Fold", "Given", "shared_copy", "take_tasks", "unshared", "why_not"]
+__all__ = ["Fold", "Given", "decide", "shared_copy", "take_tasks", "unshared", "why_not"]
 
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
@@ -43,14 +42,16 @@ class Fold:
     X_test: Any
     y_train: Any
     y_test: Any
-    learnt: dict[str, Any] = field(default_factory=dict)  #: what validation found out
+    stretches: list[slice]  #: of all samples, such as the classes
+    learnt: dict[str, Any]  #: what validation found out
     before: Any = None  #: the fitted steps before the machine
+    classes: dict[str, Any] = field(default_factory=dict)  #: what targets come to
 
-    def rows_of(self, X: Any) -> NDArray[np.intp] | None:
-        """Return which samples these are, if they are known."""
+    def part_of(self, X: Any) -> str:
+        """Return which samples these are: "train", "test" or "" for others."""
         if X is self.X_test:
-            return self.test
-        return self.train if X is self.X_train else None
+            return "test"
+        return "train" if X is self.X_train else ""
 
 
 @dataclass(eq=False)
@@ -62,6 +63,62 @@ class Given:
     tasks: Tasks | None = None
     gram: SharedGram | None = None
     solutions: list[Solution] | None = None
+    weights: NDArray | None = None  #: coefficients of all samples, (n, n_tasks)
+    decisions: dict[str, NDArray] = field(default_factory=dict)  #: by part
+
+    def keep_weights(self, tasks: Tasks, machines: list[Solution]) -> None:
+        """Note the coefficients of the machines; of several problems, each step-th."""
+        step = len(tasks.specs) // len(machines)
+        weights = np.zeros((len(self.gram.matrix), len(machines)))  # type: ignore[union-attr]
+        for t, (spec, machine) in enumerate(
+            zip(tasks.specs[::step], machines, strict=True)
+        ):
+            rows = self.fold.train[tasks.samples(spec)]
+            row = spec.problem.row
+            weights[rows, t] = np.bincount(row, machine.beta, len(rows))
+        self.weights = weights
+
+    def is_coarse(self, tol: float, is_exact: bool) -> bool:
+        """Tell whether rounding in single precision could matter beside ``tol``."""
+        matrix, weights = self.gram.matrix, self.weights  # type: ignore[union-attr]
+        if matrix.dtype == np.float64 or is_exact:
+            return False
+        largest = np.abs(matrix.diagonal()).max()
+        spread = np.sqrt(np.einsum("ij,ij->j", weights, weights).max(initial=0.0))
+        return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * tol)
+
+
+def decide(many: list[Given], *, on_train: bool = False) -> None:
+    """Compute decision values, but for the bias, of machines on the same fold."""
+    gram, fold = many[0].gram, many[0].fold
+    if gram is None:
+        return
+    values = gram.matrix[fold.train if on_train else fold.test]
+    weights = np.hstack([given.weights for given in many])  # type: ignore[misc]
+    result = np.zeros((len(values), weights.shape[1]))
+    for stretch in fold.stretches:
+        part = weights[stretch]
+        used = np.flatnonzero(part.any(axis=0))
+        # Samples of the other parts have no weight.
+        result[:, used] += values[:, stretch] @ part[:, used].astype(values.dtype)
+    ends = np.cumsum([given.weights.shape[1] for given in many])[:-1]  # type: ignore[union-attr]
+    for given, own in zip(many, np.split(result, ends, axis=1), strict=True):
+        given.decisions["train" if on_train else "test"] = own
+
+
+class _Lazily:
+    """Stands for samples of which support vectors are chosen only when asked for."""
+
+    def __init__(self, X: NDArray):
+        self.X, self.dtype, self.shape = X, X.dtype, X.shape
+
+    def __getitem__(self, chosen: NDArray) -> _Choice:
+        return _Choice(self.X, chosen)
+
+
+class _Choice(NamedTuple):
+    X: NDArray
+    chosen: NDArray
 
 
 class _Paused(BaseException):
@@ -83,6 +140,17 @@ class _Shared:
         self.shape_fit_ = X.shape
         return X, y
 
+    def _validate_targets(self, y: Any) -> NDArray[np.intp]:
+        given = self._given
+        if given is None or y is not given.fold.y_train:
+            return super()._validate_targets(y)  # type: ignore[misc]
+        known, key = given.fold.classes, repr(self.class_weight)  # type: ignore[attr-defined]
+        if key not in known:
+            codes = super()._validate_targets(y)  # type: ignore[misc]
+            known[key] = codes, self.classes_, self.class_weight_
+        codes, self.classes_, self.class_weight_ = known[key]
+        return codes
+
     def _solve(
         self, X: Any, y: Any, targets: NDArray, sample_weight: Any
     ) -> tuple[Tasks, list[Solution]]:
@@ -102,34 +170,38 @@ class _Shared:
             self._warn(given.solutions, False)  # type: ignore[attr-defined]
         return given.tasks, given.solutions
 
+    def _keep_support(self, X: Any, *work: Any) -> None:
+        """Keep support vectors (the machines are the last argument) and weights."""
+        given = self._given
+        if given is None or not self._is_given(X):
+            super()._keep_support(X, *work)  # type: ignore[misc]
+            return
+        lazy = X if sparse.issparse(X) else _Lazily(X)
+        super()._keep_support(lazy, *work)  # type: ignore[misc]
+        machines = work[-1] if isinstance(work[-1], list) else [work[-1]]
+        given.keep_weights(given.tasks, machines)  # type: ignore[arg-type]
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, chosen when first asked for."""
+        value = vars(self)["support_vectors_"]
+        if isinstance(value, _Choice):
+            value = vars(self)["support_vectors_"] = value.X[value.chosen]
+        return value
+
+    @support_vectors_.setter
+    def support_vectors_(self, value: Any) -> None:
+        vars(self)["support_vectors_"] = value
+
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
-        given = self._given
-        rows = None if given is None else given.fold.rows_of(X)
-        if given is None or given.gram is None or rows is None:
+        given, values = self._given, None
+        if given is not None:
+            check_is_fitted(self)
+            values = given.decisions.get(given.fold.part_of(X))
+        if values is None:
             return super()._decisions(X)  # type: ignore[misc]
-        check_is_fitted(self)
-        self._check_internals()  # type: ignore[attr-defined]
-        weights = self._weights()  # type: ignore[attr-defined]
-        matrix = given.gram.matrix
-        if self._is_too_coarse(matrix, weights.matrix):
-            return super()._decisions(X)  # type: ignore[misc]
-        used = given.fold.train[self.support_]  # type: ignore[attr-defined]
-        values = gathered(matrix, rows, used)
-        result = np.zeros((len(rows), weights.matrix.shape[1]))
-        parts = weights.dense_parts(slice(0, len(used)), matrix.dtype)
-        for columns, tasks, weight in parts:
-            result[:, tasks] += values[:, columns] @ weight
-        return result + self.intercept_  # type: ignore[attr-defined]
-
-    def _is_too_coarse(self, matrix: NDArray, weights: sparse.csr_array) -> bool:
-        """Tell whether rounding in single precision could matter beside ``tol``."""
-        if matrix.dtype == np.float64 or self._is_precomputed():  # type: ignore[attr-defined]
-            return False
-        largest = np.abs(matrix.diagonal()).max()
-        spread = np.sqrt((weights * weights).sum(axis=0).max(initial=0.0))
-        eps = np.finfo(np.float32).eps
-        return bool(eps * largest * spread > 0.1 * self.tol)  # type: ignore[attr-defined]
+        return values + self.intercept_  # type: ignore[attr-defined]
 
 
 @cache
@@ -147,7 +219,9 @@ def shared_copy(estimator: KernelMachine, given: Given) -> Any:
 
 def unshared(estimator: Any) -> Any:
     """Turn a shared estimator, once fitted, into a plain one."""
+    vectors = estimator.support_vectors_
     estimator.__class__ = type(estimator).__mro__[2]
+    estimator.support_vectors_ = vectors
     del estimator._given
     return estimator
 
