@@ -1,8 +1,8 @@
 r"""Problems that differ in their bounds only, one after the other on one matrix.
 
 Along ascending bounds (C, weights) the best multiple of one solution is where the next
-problem begins (see :mod:`mercer.core.ray`).  Where sums are prescribed (:math:`\nu`), what the clipped solution lacks is filled up where the
-gradient asks for it most.
+problem begins (see :mod:`mercer.core.ray`).  Where sums are prescribed (:math:`\nu`),
+what the clipped solution lacks is filled up where the gradient asks for it most.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ class Link(NamedTuple):
         """Where it stands among others: by its bounds, its masses, its linear term."""
         problem = self.problem
         bounds = float(problem.hi.sum() - problem.lo.sum())
-        return bounds, float(problem.start @ problem.start), float(problem.p @ problem.p)
+        return (
+            bounds,
+            float(problem.start @ problem.start),
+            float(problem.p @ problem.p),
+        )
 
 
 class Solved(NamedTuple):
@@ -82,7 +86,8 @@ def solve_chain(
 ) -> list[Solved]:
     """Solve problems of the same variables on a part ``square`` of a Gram matrix.
 
-    ``exact`` are some rows of it in double precision, and which these are. The results are in the order of the links, whatever the order of solving.
+    ``exact`` are some rows of it in double precision, and which these are. The results
+    are in the order of the links, whatever the order of solving.
     """
     results: list[Solved] = [Solved(None, 0.0)] * len(links)
     before: tuple[NDArray, NDArray] | None = None
@@ -151,9 +156,7 @@ def _begin(
     if problem.start.any():
         return _fill_up(square, problem, *before)
     beta, f = np.empty_like(before[0]), np.empty_like(before[1])
-    best_multiple(
-        problem.p, problem.lo, problem.hi, problem.row, *before, beta, f
-    )
+    best_multiple(problem.p, problem.lo, problem.hi, problem.row, *before, beta, f)
     return beta, f
 
 

@@ -67,7 +67,7 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
     valid, targets = _validate(machine, X, y)
     learnt, is_matrix = _learnt(machine), machine._is_precomputed()
     n = valid.shape[0]
-    rows = [tuple(_as_rows(part, n) for part in split) for split in splits]
+    rows = [(_as_rows(train, n), _as_rows(test, n)) for train, test in splits]
     order, stretches = np.arange(n), [slice(0, n)]
     if not is_matrix:
         order, stretches = _arranged(_labels(machine, targets, n), rows)

@@ -11,24 +11,33 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.core.problem import Solution
 from mercer.kernels.base import Kernel
-from mercer.machine import QUIET, KernelMachine, Tasks
+from mercer.machine import QUIET, UNBOUNDED, KernelMachine, Tasks
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
 from mercer.selection.stored import SharedGram
 from mercer.svc import SVC
 from mercer.svr import SVR, NuSVR
 
-__all__ = ["Fold", "Given", "decide", "shared_copy", "take_tasks", "unshared", "why_not"]
+__all__ = [
+    "Fold",
+    "Given",
+    "decide",
+    "shared_copy",
+    "take_tasks",
+    "unshared",
+    "why_not",
+]
 
+# What is computed only when it is asked for.
+LATER = ("support_", "support_vectors_", "n_support_", "dual_coef_")
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
 
@@ -46,6 +55,7 @@ class Fold:
     learnt: dict[str, Any]  #: what validation found out
     before: Any = None  #: the fitted steps before the machine
     classes: dict[str, Any] = field(default_factory=dict)  #: what targets come to
+    tasks: dict[Any, Tasks] = field(default_factory=dict)  #: problems with C = 1
 
     def part_of(self, X: Any) -> str:
         """Return which samples these are: "train", "test" or "" for others."""
@@ -106,21 +116,6 @@ def decide(many: list[Given], *, on_train: bool = False) -> None:
         given.decisions["train" if on_train else "test"] = own
 
 
-class _Lazily:
-    """Stands for samples of which support vectors are chosen only when asked for."""
-
-    def __init__(self, X: NDArray):
-        self.X, self.dtype, self.shape = X, X.dtype, X.shape
-
-    def __getitem__(self, chosen: NDArray) -> _Choice:
-        return _Choice(self.X, chosen)
-
-
-class _Choice(NamedTuple):
-    X: NDArray
-    chosen: NDArray
-
-
 class _Paused(BaseException):
     """The problems are known; the rest of ``fit`` waits for their solutions."""
 
@@ -170,28 +165,50 @@ class _Shared:
             self._warn(given.solutions, False)  # type: ignore[attr-defined]
         return given.tasks, given.solutions
 
+    def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
+        given = self._given
+        if given is None or not isinstance(self, SVC) or self._is_calibrated():
+            return super()._tasks(y, sample_weight)  # type: ignore[misc]
+        # Problems that differ in C only differ in the scale of their bounds.
+        weights = self.class_weight_.tobytes(), self._positive_weights().tobytes()
+        key = (self.code_.shape, self.code_.tobytes(), *weights)
+        known = given.fold.tasks
+        if key not in known:
+            self.C, C = 1.0, self.C
+            try:
+                known[key] = super()._tasks(y, sample_weight)  # type: ignore[misc]
+            finally:
+                self.C = C
+        C = min(self.C, UNBOUNDED)
+        specs = [
+            spec._replace(
+                problem=problem._replace(lo=C * problem.lo, hi=C * problem.hi)
+            )
+            for spec, problem in ((spec, spec.problem) for spec in known[key].specs)
+        ]
+        return known[key]._replace(specs=specs)
+
     def _keep_support(self, X: Any, *work: Any) -> None:
-        """Keep support vectors (the machines are the last argument) and weights."""
+        """Keep the machines, the last argument; the rest when it is asked for."""
         given = self._given
         if given is None or not self._is_given(X):
             super()._keep_support(X, *work)  # type: ignore[misc]
             return
-        lazy = X if sparse.issparse(X) else _Lazily(X)
-        super()._keep_support(lazy, *work)  # type: ignore[misc]
         machines = work[-1] if isinstance(work[-1], list) else [work[-1]]
         given.keep_weights(given.tasks, machines)  # type: ignore[arg-type]
+        self.intercept_ = np.array([s.bias for s in machines])
+        for name in LATER:
+            vars(self).pop(name, None)
+        self._work = (X, *work)
 
-    @property
-    def support_vectors_(self) -> Any:
-        """The support vectors, chosen when first asked for."""
-        value = vars(self)["support_vectors_"]
-        if isinstance(value, _Choice):
-            value = vars(self)["support_vectors_"] = value.X[value.chosen]
-        return value
-
-    @support_vectors_.setter
-    def support_vectors_(self, value: Any) -> None:
-        vars(self)["support_vectors_"] = value
+    def __getattr__(self, name: str) -> Any:
+        """Find the support vectors when somebody asks for them."""
+        if name in LATER and "_work" in vars(self):
+            super()._keep_support(*vars(self).pop("_work"))  # type: ignore[misc]
+            return getattr(self, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
 
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
@@ -219,9 +236,8 @@ def shared_copy(estimator: KernelMachine, given: Given) -> Any:
 
 def unshared(estimator: Any) -> Any:
     """Turn a shared estimator, once fitted, into a plain one."""
-    vectors = estimator.support_vectors_
+    _ = estimator.support_
     estimator.__class__ = type(estimator).__mro__[2]
-    estimator.support_vectors_ = vectors
     del estimator._given
     return estimator
 
@@ -250,4 +266,3 @@ def why_not(estimator: Any) -> str | None:
     if getattr(estimator, "_skl_callbacks", None):
         return "the estimator has callbacks, which watch its own fits"
     return None
-
