@@ -40,6 +40,8 @@ class Sharing(NamedTuple):
 class SharedSearch(BaseSearchCV):
     """What both searches do in another way than scikit-learn's."""
 
+    cv_results_: dict[str, Any]
+
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Evaluate all candidates, and fit the best on all samples.
 

@@ -73,7 +73,7 @@ class Given:
     tasks: Tasks | None = None
     gram: SharedGram | None = None
     solutions: list[Solution] | None = None
-    weights: NDArray | None = None  #: coefficients of all samples, (n, n_tasks)
+    weights: Any = None  #: coefficients of all samples, (n, n_tasks)
     decisions: dict[str, NDArray] = field(default_factory=dict)  #: by part
 
     def keep_weights(self, tasks: Tasks, machines: list[Solution]) -> None:
@@ -104,14 +104,14 @@ def decide(many: list[Given], *, on_train: bool = False) -> None:
     if gram is None:
         return
     values = gram.matrix[fold.train if on_train else fold.test]
-    weights = np.hstack([given.weights for given in many])  # type: ignore[misc]
+    weights = np.hstack([given.weights for given in many])
     result = np.zeros((len(values), weights.shape[1]))
     for stretch in fold.stretches:
         part = weights[stretch]
         used = np.flatnonzero(part.any(axis=0))
         # Samples of the other parts have no weight.
         result[:, used] += values[:, stretch] @ part[:, used].astype(values.dtype)
-    ends = np.cumsum([given.weights.shape[1] for given in many])[:-1]  # type: ignore[union-attr]
+    ends = np.cumsum([given.weights.shape[1] for given in many])[:-1]
     for given, own in zip(many, np.split(result, ends, axis=1), strict=True):
         given.decisions["train" if on_train else "test"] = own
 
@@ -124,6 +124,8 @@ class _Shared:
     """What a shared estimator does in another way."""
 
     _given: Given | None = None
+    classes_: Any
+    class_weight_: Any
 
     def _is_given(self, X: Any) -> bool:
         return self._given is not None and X is self._given.fold.X_train
@@ -139,7 +141,7 @@ class _Shared:
         given = self._given
         if given is None or y is not given.fold.y_train:
             return super()._validate_targets(y)  # type: ignore[misc]
-        known, key = given.fold.classes, repr(self.class_weight)  # type: ignore[attr-defined]
+        known, key = given.fold.classes, repr(self.class_weight)
         if key not in known:
             codes = super()._validate_targets(y)  # type: ignore[misc]
             known[key] = codes, self.classes_, self.class_weight_
@@ -156,13 +158,13 @@ class _Shared:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
             )
-            given.tasks = self._tasks(targets, weight)  # type: ignore[attr-defined]
+            given.tasks = self._tasks(targets, weight)
             raise _Paused
         self.kernel_ = given.kernel
         self.converged_ = all(s.converged for s in given.solutions)
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
-            self._warn(given.solutions, False)  # type: ignore[attr-defined]
+            self._warn(given.solutions, False)
         return given.tasks, given.solutions
 
     def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
@@ -218,17 +220,19 @@ class _Shared:
             values = given.decisions.get(given.fold.part_of(X))
         if values is None:
             return super()._decisions(X)  # type: ignore[misc]
-        return values + self.intercept_  # type: ignore[attr-defined]
+        return values + self.intercept_
 
 
 @cache
-def _shared_class(kind: type) -> type:
+def _shared_class(kind: Any) -> Any:
     return type(kind.__name__, (_Shared, kind), {"__module__": kind.__module__})
 
 
-def shared_copy(estimator: KernelMachine, given: Given) -> Any:
+def shared_copy(estimator: Any, given: Given) -> Any:
     """Return an unfitted estimator with the same parameters that is given its Gram."""
-    shared = _shared_class(type(estimator)).__new__(_shared_class(type(estimator)))
+    own: Any = type(estimator)
+    kind = _shared_class(own)
+    shared = kind.__new__(kind)
     vars(shared).update(vars(estimator))
     shared._given = given
     return shared
