@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.core.problem import Solution
 from mercer.kernels.base import Kernel
-from mercer.machine import QUIET, UNBOUNDED, KernelMachine, Tasks
+from mercer.machine import QUIET, UNBOUNDED, Tasks
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
 from mercer.selection.stored import SharedGram
