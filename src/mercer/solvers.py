@@ -31,6 +31,7 @@ from mercer.threads import Threads
 __all__ = [
     "MOST_FOR_ROUNDING",
     "MOST_STEPS",
+    "POLISHED",
     "SAFETY",
     "SOLVERS",
     "Settings",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.core.problem import c_svc, certify, epsilon_svr, nu_svc, nu_svr, one_class
-from mercer.core.ray import best_multiple
+from mercer.core.smo import best_multiple
 from mercer.selection.path import Link, _begin, solve_chain
 
 N = 40

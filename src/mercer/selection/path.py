@@ -1,7 +1,7 @@
 r"""Problems that differ in their bounds only, one after the other on one matrix.
 
 Along ascending bounds (C, weights) the best multiple of one solution is where the next
-problem begins (see :mod:`mercer.core.ray`).  Where sums are prescribed (:math:`\nu`),
+problem begins (see :mod:`mercer.core.smo`).  Where sums are prescribed (:math:`\nu`),
 what the clipped solution lacks is filled up where the gradient asks for it most.
 """
 
@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
-from mercer.core.ray import best_multiple
 from mercer.core.rows import add_rows, gather_square
+from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
 from mercer.selection.stored import SharedGram
 from mercer.solvers import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
+    POLISHED,
     SAFETY,
     solve_and_polish,
 )
@@ -38,6 +39,13 @@ class Link(NamedTuple):
     tol: float
     max_iter: int
     shrinking: bool
+
+    @property
+    def most(self) -> int:
+        """The largest number of steps."""
+        if self.max_iter >= 0:
+            return self.max_iter
+        return max(MOST_STEPS, 100 * len(self.problem.p))
 
     @property
     def place(self) -> tuple[float, float, float]:
@@ -90,17 +98,56 @@ def solve_chain(
     are in the order of the links, whatever the order of solving.
     """
     results: list[Solved] = [Solved(None, 0.0)] * len(links)
-    before: tuple[NDArray, NDArray] | None = None
     where = layout(links[0].problem)
-    for k in sorted(range(len(links)), key=lambda k: links[k].place):
+    order = sorted(range(len(links)), key=lambda k: links[k].place)
+    if all(_is_simple(square, link) for link in links):
         began = time.perf_counter()
-        problem = links[k].problem
-        beta, f = _begin(square, problem, before)
+        ordered = [links[k] for k in order]
+        found = _solve_at_once(square, where, ordered, exact, stop)
+        share = (time.perf_counter() - began) / len(links)
+        for k, solution in zip(order, found, strict=True):
+            results[k] = Solved(solution, share)
+        return results
+    before: tuple[NDArray, NDArray] | None = None
+    for k in order:
+        began = time.perf_counter()
+        beta, f = _begin(square, links[k].problem, before)
         solution = _solve(square, where, links[k], beta, f, exact, stop)
         is_good = solution is not None and np.isfinite(solution.objective)
         before = (beta, f) if is_good else None
         results[k] = Solved(solution, time.perf_counter() - began)
     return results
+
+
+def _is_simple(square: NDArray, link: Link) -> bool:
+    """Tell whether pair steps are all it takes: no shrinking, no polish, sums of 0."""
+    m = len(link.problem.p)
+    shrinks = link.shrinking and m >= SHRINK_FROM
+    is_polished = m <= POLISHED and square.dtype == np.float64
+    return not (shrinks or is_polished or link.problem.start.any())
+
+
+def _solve_at_once(
+    square: NDArray,
+    where: Layout,
+    links: Sequence[Link],
+    exact: tuple[NDArray, NDArray],
+    stop: NDArray,
+) -> list[Solution | None]:
+    """Solve all problems of a chain in compiled code, then look at each."""
+    problems = [link.problem for link in links]
+    p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
+    beta, f = np.zeros(p.shape), np.zeros((len(links), len(square)))
+    tol = np.array([SAFETY * link.tol for link in links])
+    most = np.array([link.most for link in links], dtype=np.int64)
+    n_iter = np.zeros(len(links), dtype=np.int64)
+    minimise_chain(
+        square, where, problems[0], p, lo, hi, beta, f, tol, most, stop, n_iter
+    )
+    return [
+        _solve(square, where, link, beta[k], f[k], exact, stop, int(n_iter[k]))
+        for k, link in enumerate(links)
+    ]
 
 
 def _solve(
@@ -111,19 +158,22 @@ def _solve(
     f: NDArray,
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
+    n_iter: int | None = None,
 ) -> Solution | None:
-    """Solve one problem and certify it, rounding errors included."""
-    problem, tol = link.problem, link.tol
-    max_iter = link.max_iter
-    if max_iter < 0:
-        max_iter = max(MOST_STEPS, 100 * len(beta))
-    n_iter, goal = 0, SAFETY * tol
+    """Solve one problem and certify it, rounding errors included.
+
+    With ``n_iter`` it was solved once, in so many steps.
+    """
+    problem, tol, max_iter = link.problem, link.tol, link.most
+    is_solved, n_iter, goal = n_iter is not None, n_iter or 0, SAFETY * tol
     for _ in range(2):
-        outcome = solve_and_polish(
-            square, where, problem, beta, f, goal, max_iter - n_iter, stop,
-            link.shrinking,
-        )  # fmt: skip
-        n_iter += outcome.n_iter
+        if not is_solved:
+            outcome = solve_and_polish(
+                square, where, problem, beta, f, goal, max_iter - n_iter, stop,
+                link.shrinking,
+            )  # fmt: skip
+            n_iter += outcome.n_iter
+        is_solved = False
         found = certify(problem, beta, f)
         coefficients = np.bincount(problem.row, beta, len(f))
         values, own = exact
@@ -137,9 +187,7 @@ def _solve(
             return None
         goal = tol - 2.5 * error
     converged = found.kkt_gap + 2.0 * error <= tol
-    return Solution(
-        beta.copy(), f.copy(), *found[:4], n_iter, converged, found[4], 2.0 * error
-    )
+    return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)
 
 
 def _begin(

@@ -79,7 +79,8 @@ class Given:
     def keep_weights(self, tasks: Tasks, machines: list[Solution]) -> None:
         """Note the coefficients of the machines; of several problems, each step-th."""
         step = len(tasks.specs) // len(machines)
-        weights = np.zeros((len(self.gram.matrix), len(machines)))  # type: ignore[union-attr]
+        matrix = self.gram.matrix  # type: ignore[union-attr]
+        weights = np.zeros((len(matrix), len(machines)), dtype=matrix.dtype)
         for t, (spec, machine) in enumerate(
             zip(tasks.specs[::step], machines, strict=True)
         ):
@@ -94,7 +95,7 @@ class Given:
         if matrix.dtype == np.float64 or is_exact:
             return False
         largest = np.abs(matrix.diagonal()).max()
-        spread = np.sqrt(np.einsum("ij,ij->j", weights, weights).max(initial=0.0))
+        spread = np.linalg.norm(weights, axis=0).max(initial=0.0)
         return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * tol)
 
 
@@ -110,7 +111,7 @@ def decide(many: list[Given], *, on_train: bool = False) -> None:
         part = weights[stretch]
         used = np.flatnonzero(part.any(axis=0))
         # Samples of the other parts have no weight.
-        result[:, used] += values[:, stretch] @ part[:, used].astype(values.dtype)
+        result[:, used] += values[:, stretch] @ part[:, used]
     ends = np.cumsum([given.weights.shape[1] for given in many])[:-1]
     for given, own in zip(many, np.split(result, ends, axis=1), strict=True):
         given.decisions["train" if on_train else "test"] = own
