@@ -14,10 +14,6 @@ from mercer.selection.evaluation import Evaluation
 GRID = {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1.0]}
 
 
-class Interrupted(GridSearchCV):
-    """A search that the user stops after some Gram matrices."""
-
-
 def interrupt_after(monkeypatch, n_batches):
     original = Evaluation._run_batch
     done = []

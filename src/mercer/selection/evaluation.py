@@ -151,7 +151,9 @@ class Evaluation:
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize
         largest = max(len(fold.train) for fold in samples.folds.values())
-        squares = self._threads.count * largest**2 * dtype.itemsize
+        # Each thread has a part of the matrix to solve on, or rows to predict from.
+        most = max(largest, *(len(fold.test) for fold in samples.folds.values()))
+        squares = self._threads.count * most * largest * dtype.itemsize
         left = self._budget - whole - squares
         if left < 0:
             reason = (
