@@ -1,5 +1,6 @@
 """Model selection for the price of one kernel matrix."""
 
+from mercer.datasets import train_validation_test_split
 from mercer.selection.curves import (
     PathPoint,
     cross_val_decision,
@@ -19,5 +20,6 @@ __all__ = [
     "cross_val_decision",
     "holdout_search",
     "svm_path",
+    "train_validation_test_split",
     "validation_curve",
 ]
