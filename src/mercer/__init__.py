@@ -1,6 +1,6 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
-from mercer import datasets, images, kernels
+from mercer import datasets, images, kernels, selection
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.novelty import OneClassSVM
@@ -24,6 +24,7 @@ __all__ = [
     "kernels",
     "load",
     "save",
+    "selection",
 ]
 
 __version__ = "0.1.0"

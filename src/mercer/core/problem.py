@@ -153,8 +153,9 @@ def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
     multipliers = np.zeros(group[-1] + 1)
     found = _certify(p, lo, hi, row, group, beta, f, multipliers)
     objective, kkt_gap, dual_gap = (float(v) for v in found)
-    bias = -float(multipliers.mean())
-    return Certificate(bias, objective, kkt_gap, dual_gap, tuple(multipliers.tolist()))
+    found_multipliers = tuple(multipliers.tolist())
+    bias = -sum(found_multipliers) / len(found_multipliers)
+    return Certificate(bias, objective, kkt_gap, dual_gap, found_multipliers)
 
 
 @jit

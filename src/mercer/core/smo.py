@@ -6,6 +6,11 @@ best step is :math:`\delta = (G_j - G_i)/a`, clipped by the box, and the gain
 :math:`(G_j - G_i)^2 / 2a`.  ``i`` is the variable with the least :math:`G` that may
 grow; ``j`` the one that may shrink with the largest gain against it (Fan, Chen & Lin
 2005).  The solver stops when no pair violates by more than ``tol``.
+
+Problems that differ in their bounds may begin where others ended: multiples
+:math:`s\beta` of a solution keep a sum of 0, and with :math:`f = K\beta` at hand the
+objective :math:`\tfrac12 s^2 \beta^T f + s\, p^T \beta` is least at
+:math:`s = -p^T \beta / \beta^T f`; the bounds limit :math:`s` from above.
 """
 
 from typing import NamedTuple
@@ -17,7 +22,13 @@ from mercer.core.jit import jit
 from mercer.core.problem import DualProblem, Layout, layout
 from mercer.core.rows import add_rows, gather_square
 
-__all__ = ["Outcome", "minimise_pairs", "solve_whole"]
+__all__ = [
+    "Outcome",
+    "best_multiple",
+    "minimise_chain",
+    "minimise_pairs",
+    "solve_whole",
+]
 
 # Curvature used where rounding or an indefinite kernel leaves none.
 TINY = 1e-12
@@ -242,6 +253,71 @@ def _best_partner(run, p, f, down, Ki, diag, Gi, Kii, gap):
         gain = b * abs(b) / max(a, np.float32(TINY))
         best = max(best, _packed(gain, k))
     return v0 + (best & INDEX)
+
+
+@jit
+def best_multiple(
+    p: NDArray,
+    lo: NDArray,
+    hi: NDArray,
+    row: NDArray,
+    beta: NDArray,
+    f: NDArray,
+    new_beta: NDArray,
+    new_f: NDArray,
+):
+    """Write the best feasible multiple of ``beta``, and its ``f``; 0 if none is good.
+
+    ``p``, ``lo``, ``hi``, ``row``, ``beta`` have shape (m,), ``f`` (n_rows,).
+    """
+    quadratic, slope, most = 0.0, 0.0, np.inf
+    for v in range(len(beta)):
+        b = beta[v]
+        if b != 0.0:
+            quadratic += b * f[row[v]]
+            slope += p[v] * b
+            most = min(most, (hi[v] if b > 0.0 else lo[v]) / b)
+    s = 0.0
+    if quadratic > 0.0 and slope < 0.0:
+        s = min(-slope / quadratic, most)
+    if not (s > 0.0 and s < np.inf):
+        s = 0.0
+    for v in range(len(beta)):
+        new_beta[v] = min(max(s * beta[v], lo[v]), hi[v])
+    for r in range(len(f)):
+        new_f[r] = s * f[r]
+
+
+@jit
+def minimise_chain(
+    K: NDArray,
+    where: Layout,
+    first: DualProblem,
+    p: NDArray,
+    lo: NDArray,
+    hi: NDArray,
+    beta: NDArray,
+    f: NDArray,
+    tol: NDArray,
+    max_iter: NDArray,
+    stop: NDArray,
+    n_iter: NDArray,
+):
+    """Solve problems like ``first`` that differ in linear term and bounds.
+
+    They are the rows of ``p``, ``lo``, ``hi``, ``beta`` (n_problems, m), ``f``
+    (n_problems, n_rows), all sums being 0.  Each begins at the best multiple of the
+    solution of the one before.
+    """
+    for k in range(len(p)):
+        if k > 0:
+            best_multiple(
+                p[k], lo[k], hi[k], first.row, beta[k - 1], f[k - 1], beta[k], f[k]
+            )
+        problem = DualProblem(p[k], lo[k], hi[k], first.start, first.row, first.group)
+        n_iter[k], _, _ = minimise_pairs(
+            K, where, problem, beta[k], f[k], tol[k], max_iter[k], stop
+        )
 
 
 # Below this size a step costs so little that shrinking cannot pay for itself.

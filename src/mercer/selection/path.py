@@ -1,0 +1,237 @@
+r"""Problems that differ in their bounds only, one after the other on one matrix.
+
+Along ascending bounds (C, weights) the best multiple of one solution is where the next
+problem begins (see :mod:`mercer.core.smo`).  Where sums are prescribed (:math:`\nu`),
+what the clipped solution lacks is filled up where the gradient asks for it most.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
+from mercer.core.rows import add_rows, gather_square
+from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
+from mercer.selection.stored import SharedGram
+from mercer.solvers import (
+    MOST_FOR_ROUNDING,
+    MOST_STEPS,
+    POLISHED,
+    SAFETY,
+    solve_and_polish,
+)
+
+__all__ = ["Link", "Solved", "gathered", "sampled", "solve_chain"]
+
+_thread = threading.local()
+
+
+class Link(NamedTuple):
+    """One problem of a chain, and how to solve it."""
+
+    problem: DualProblem
+    tol: float
+    max_iter: int
+    shrinking: bool
+
+    @property
+    def most(self) -> int:
+        """The largest number of steps."""
+        if self.max_iter >= 0:
+            return self.max_iter
+        return max(MOST_STEPS, 100 * len(self.problem.p))
+
+    @property
+    def place(self) -> tuple[float, float, float]:
+        """Where it stands among others: by its bounds, its masses, its linear term."""
+        problem = self.problem
+        bounds = float(problem.hi.sum() - problem.lo.sum())
+        return (
+            bounds,
+            float(problem.start @ problem.start),
+            float(problem.p @ problem.p),
+        )
+
+
+class Solved(NamedTuple):
+    """A solution, or None where the precision is not enough; and the time it took."""
+
+    solution: Solution | None
+    seconds: float
+
+
+def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
+    """Return ``matrix[rows][:, rows]``; it lasts until the thread asks for the next."""
+    n = len(rows)
+    room = getattr(_thread, "room", None)
+    if room is None or room.dtype != matrix.dtype or room.size < n * n:
+        room = _thread.room = np.empty(n * n, dtype=matrix.dtype)
+    part = room[: n * n].reshape(n, n)
+    gather_square(matrix, rows.astype(np.int64), rows.astype(np.uint64), 0, part)
+    return part
+
+
+def sampled(gram: SharedGram, rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the exact values of the sampled among some rows, and where these are."""
+    order = np.argsort(rows)
+    at = np.searchsorted(rows, gram.sampled, sorter=order)
+    at = order[np.minimum(at, len(rows) - 1)]
+    here = rows[at] == gram.sampled
+    return gram.exact[np.flatnonzero(here)][:, rows], at[here]
+
+
+def solve_chain(
+    square: NDArray,
+    exact: tuple[NDArray, NDArray],
+    links: Sequence[Link],
+    stop: NDArray,
+) -> list[Solved]:
+    """Solve problems of the same variables on a part ``square`` of a Gram matrix.
+
+    ``exact`` are some rows of it in double precision, and which these are. The results
+    are in the order of the links, whatever the order of solving.
+    """
+    results: list[Solved] = [Solved(None, 0.0)] * len(links)
+    where = layout(links[0].problem)
+    order = sorted(range(len(links)), key=lambda k: links[k].place)
+    if all(_is_simple(square, link) for link in links):
+        began = time.perf_counter()
+        ordered = [links[k] for k in order]
+        found = _solve_at_once(square, where, ordered, exact, stop)
+        share = (time.perf_counter() - began) / len(links)
+        for k, solution in zip(order, found, strict=True):
+            results[k] = Solved(solution, share)
+        return results
+    before: tuple[NDArray, NDArray] | None = None
+    for k in order:
+        began = time.perf_counter()
+        beta, f = _begin(square, links[k].problem, before)
+        solution = _solve(square, where, links[k], beta, f, exact, stop)
+        is_good = solution is not None and np.isfinite(solution.objective)
+        before = (beta, f) if is_good else None
+        results[k] = Solved(solution, time.perf_counter() - began)
+    return results
+
+
+def _is_simple(square: NDArray, link: Link) -> bool:
+    """Tell whether pair steps are all it takes: no shrinking, no polish, sums of 0."""
+    m = len(link.problem.p)
+    shrinks = link.shrinking and m >= SHRINK_FROM
+    is_polished = m <= POLISHED and square.dtype == np.float64
+    return not (shrinks or is_polished or link.problem.start.any())
+
+
+def _solve_at_once(
+    square: NDArray,
+    where: Layout,
+    links: Sequence[Link],
+    exact: tuple[NDArray, NDArray],
+    stop: NDArray,
+) -> list[Solution | None]:
+    """Solve all problems of a chain in compiled code, then look at each."""
+    problems = [link.problem for link in links]
+    p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
+    beta, f = np.zeros(p.shape), np.zeros((len(links), len(square)))
+    tol = np.array([SAFETY * link.tol for link in links])
+    most = np.array([link.most for link in links], dtype=np.int64)
+    n_iter = np.zeros(len(links), dtype=np.int64)
+    minimise_chain(
+        square, where, problems[0], p, lo, hi, beta, f, tol, most, stop, n_iter
+    )
+    return [
+        _solve(square, where, link, beta[k], f[k], exact, stop, int(n_iter[k]))
+        for k, link in enumerate(links)
+    ]
+
+
+def _solve(
+    square: NDArray,
+    where: Layout,
+    link: Link,
+    beta: NDArray,
+    f: NDArray,
+    exact: tuple[NDArray, NDArray],
+    stop: NDArray,
+    n_iter: int | None = None,
+) -> Solution | None:
+    """Solve one problem and certify it, rounding errors included.
+
+    With ``n_iter`` it was solved once, in so many steps.
+    """
+    problem, tol, max_iter = link.problem, link.tol, link.most
+    is_solved, n_iter, goal = n_iter is not None, n_iter or 0, SAFETY * tol
+    for _ in range(2):
+        if not is_solved:
+            outcome = solve_and_polish(
+                square, where, problem, beta, f, goal, max_iter - n_iter, stop,
+                link.shrinking,
+            )  # fmt: skip
+            n_iter += outcome.n_iter
+        is_solved = False
+        found = certify(problem, beta, f)
+        coefficients = np.bincount(problem.row, beta, len(f))
+        values, own = exact
+        error = float(np.abs(values @ coefficients - f[own]).max(initial=0.0))
+        is_spoilt = not found.kkt_gap + error < np.inf or (
+            found.kkt_gap <= goal and found.kkt_gap + 2.0 * error > tol
+        )
+        if not is_spoilt:
+            break
+        if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
+            return None
+        goal = tol - 2.5 * error
+    converged = found.kkt_gap + 2.0 * error <= tol
+    return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)
+
+
+def _begin(
+    square: NDArray,
+    problem: DualProblem,
+    before: tuple[NDArray, NDArray] | None,
+) -> tuple[NDArray, NDArray]:
+    """Return where to start, and its ``f``."""
+    if before is None:
+        f = np.zeros(len(square))
+        beta = problem.start.copy()
+        _add(square, problem.row, beta, f)
+        return beta, f
+    if problem.start.any():
+        return _fill_up(square, problem, *before)
+    beta, f = np.empty_like(before[0]), np.empty_like(before[1])
+    best_multiple(problem.p, problem.lo, problem.hi, problem.row, *before, beta, f)
+    return beta, f
+
+
+def _add(square: NDArray, row: NDArray, change: NDArray, f: NDArray) -> None:
+    moved = np.flatnonzero(change)
+    if len(moved):
+        add_rows(square, row[moved].astype(np.int64), change[moved], 0, f)
+
+
+def _fill_up(
+    square: NDArray, problem: DualProblem, beta: NDArray, f: NDArray
+) -> tuple[NDArray, NDArray]:
+    """Return a former solution with the sums that the problem asks for."""
+    _, lo, hi, start, row, group = problem
+    # Bounds and masses that all scale (C of ν-SVR) take the solution along.
+    old, new = np.abs(beta).sum(), np.abs(start).sum()
+    scaled = np.clip(beta * (new / old) if old > 0 else beta, lo, hi)
+    G = f[row] + problem.p
+    for g in range(int(group[-1]) + 1):
+        mine = np.flatnonzero(group == g)
+        lack = start[mine].sum() - scaled[mine].sum()
+        sign = 1.0 if lack > 0 else -1.0
+        mine = mine[np.argsort(sign * G[mine], kind="stable")]
+        room = hi[mine] - scaled[mine] if lack > 0 else scaled[mine] - lo[mine]
+        share = np.clip(abs(lack) - (np.cumsum(room) - room), 0.0, room)
+        scaled[mine] += sign * share
+    new_beta = np.clip(scaled, lo, hi)
+    fresh = np.zeros(len(f))
+    _add(square, row, new_beta, fresh)
+    return new_beta, fresh
