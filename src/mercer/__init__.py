@@ -6,6 +6,7 @@ from mercer.libsvm import export_libsvm
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
 from mercer.online import OnlineSVC
+from mercer.passive import PassiveAggressiveClassifier
 from mercer.persistence import load, save
 from mercer.svc import SVC
 from mercer.svdd import SVDD
@@ -19,6 +20,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "OnlineSVC",
+    "PassiveAggressiveClassifier",
     "datasets",
     "export_libsvm",
     "gram_matrix",

@@ -8,6 +8,9 @@ grows by rows and columns.  A row that leaves gives its place to the last one.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,13 +22,15 @@ from mercer.gram import Tiles, symmetric_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.frame import Frame, Framed
 from mercer.kernels.operand import SINGLE_ERROR, Operand, columns_key
-from mercer.threads import Threads
+from mercer.threads import Threads, one_blas_thread
 
-__all__ = ["HeldGram", "HeldRows", "Moves"]
+__all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys", "tile_with"]
 
 # Beyond what is needed, so that growing costs little per row.
 GROWTH = 1.5
 LEAST_ROOM = 32
+# Up to so many rows BLAS gets one thread.
+FEW_ROWS = 16
 
 
 class Moves:
@@ -51,6 +56,25 @@ def with_room(buffer: NDArray, n: int, needed: int) -> NDArray:
     grown = np.zeros((size, *buffer.shape[1:]), dtype=buffer.dtype)
     grown[:n] = buffer[:n]
     return grown
+
+
+def sample_keys(X: Any, labels: NDArray) -> Iterator[bytes]:
+    """Tell samples apart by what is in them and by their class."""
+    if sparse.issparse(X):
+        for label, a, b in zip(labels, X.indptr, X.indptr[1:], strict=False):
+            nonzero = X.data[a:b] != 0
+            index = np.ascontiguousarray(X.indices[a:b][nonzero], dtype=np.int64)
+            yield _digest(label, index, X.data[a:b][nonzero])
+        return
+    for label, row in zip(labels, X, strict=True):
+        yield _digest(label, row + row.dtype.type(0))  # 0 and -0 are one number
+
+
+def _digest(label: Any, *parts: NDArray) -> bytes:
+    found = hashlib.blake2b(int(label).to_bytes(8, "little"), digest_size=16)
+    for part in parts:
+        found.update(part.data)
+    return found.digest()
 
 
 class HeldRows(Operand):
@@ -191,6 +215,12 @@ def _is_fine(framed: Framed, gamma: float) -> bool:
     return bool(4.0 * np.finfo(np.float32).eps * gamma * largest <= SINGLE_ERROR)
 
 
+def tile_with(tile_of: Tiles, left: Operand, right: Operand) -> NDArray:
+    """Return a tile of kernel values; for a few rows threads are not worth while."""
+    with one_blas_thread() if len(left) <= FEW_ROWS else nullcontext():
+        return tile_of(left, right)
+
+
 class HeldGram:
     """Held rows and the square of their kernel values, ``matrix[:n, :n]``."""
 
@@ -220,7 +250,7 @@ class HeldGram:
             matrix[:n, :n] = self.matrix[:n, :n]
             self.matrix = matrix
         if n:
-            values = self._tile_of(left, self.rows)
+            values = tile_with(self._tile_of, left, self.rows)
             self.matrix[n:total, :n] = values
             self.matrix[:n, n:total] = values.T
         self.diag = np.concatenate([self.diag, self.kernel.diagonal(left)])
@@ -231,7 +261,8 @@ class HeldGram:
         """Compute the square of the last rows among themselves."""
         total = n + len(left)
         if len(left) > 1:
-            values = self._tile_of(left, self.rows.rows(slice(n, total)))
+            last = self.rows.rows(slice(n, total))
+            values = tile_with(self._tile_of, left, last)
             mirror(values, self.matrix, n, n)
         self.matrix[range(n, total), range(n, total)] = self.diag[n:]
 

@@ -176,6 +176,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             accept_sparse="csr",
             reset=not known,
         )
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         weight = _check_sample_weight(
             sample_weight,
             X,

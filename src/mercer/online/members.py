@@ -7,8 +7,6 @@ members.  A sample that no machine needs any more leaves the store.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ from mercer.core.lasvm import Members, learn, let_go, products, release, restore
 from mercer.core.problem import Certificate, DualProblem, c_svc, certify, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.kernels.base import Kernel
-from mercer.store import HeldGram, HeldRows, Moves
+from mercer.store import HeldGram, HeldRows, Moves, sample_keys
 from mercer.threads import Threads
 
 __all__ = ["HeldMachines", "Lesson"]
@@ -38,25 +36,6 @@ class Lesson(NamedTuple):
     n_reprocess: int
     choice: int
     n_candidates: int
-
-
-def sample_keys(X: Any, labels: NDArray) -> Iterator[bytes]:
-    """Tell samples apart by what is in them and by their class."""
-    if sparse.issparse(X):
-        for label, a, b in zip(labels, X.indptr, X.indptr[1:], strict=False):
-            nonzero = X.data[a:b] != 0
-            index = np.ascontiguousarray(X.indices[a:b][nonzero], dtype=np.int64)
-            yield _digest(label, index, X.data[a:b][nonzero])
-        return
-    for label, row in zip(labels, X, strict=True):
-        yield _digest(label, row + row.dtype.type(0))  # 0 and -0 are one number
-
-
-def _digest(label: Any, *parts: NDArray) -> bytes:
-    found = hashlib.blake2b(int(label).to_bytes(8, "little"), digest_size=16)
-    for part in parts:
-        found.update(part.data)
-    return found.digest()
 
 
 class HeldMachines:
