@@ -146,12 +146,11 @@ class HeldRows(Operand):
         self._X = self._extended("X", [self._X], [left.X], n, total)[0]
         for columns, child in self._children.values():
             child.append(left.columns(columns))
+        key: Any
         for key, value in list(self._kept.items()):
             if isinstance(value, Framed):
                 mine = left.framed(key[1])
-                parts = self._extended(
-                    key, [value.matrix, value.norms], [mine.matrix, mine.norms], n, total
-                )
+                parts = self._extended(key, list(value), list(mine), n, total)
                 self._kept[key] = Framed(*parts)
             elif isinstance(value, np.ndarray):
                 mine = left._known(key)
@@ -175,6 +174,7 @@ class HeldRows(Operand):
 
     def _check_precision(self) -> None:
         """Go over to double precision where new rows are too far from the origin."""
+        key: Any
         for key, frame in list(self._kept.items()):
             if isinstance(frame, Frame) and frame.dtype != np.float64:
                 framed = self._kept.get(("framed", frame))

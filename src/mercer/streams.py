@@ -45,6 +45,10 @@ LONGEST_HISTORY = 4096
 ENTRIES = ("n_seen", "n_tested", "n_mistakes", "n_support")
 
 
+def _no_history() -> dict[str, list[int]]:
+    return {name: [] for name in ENTRIES}
+
+
 class StreamClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers with ``partial_fit``."""
 
@@ -131,7 +135,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
     def _note(self, n_seen: int, n_tested: int, n_mistakes: int) -> dict[str, int]:
         """Add to the counts, and return them."""
         if not hasattr(self, "history_"):
-            self.history_ = {name: [] for name in ENTRIES}
+            self.history_ = _no_history()
         history = self.history_
         for name, more in zip(ENTRIES, (n_seen, n_tested, n_mistakes), strict=False):
             history[name].append(more + (history[name][-1] if history[name] else 0))
@@ -155,7 +159,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """Forget everything that was learnt."""
         for name in [n for n in vars(self) if n.endswith("_") or n == "_held"]:
             delattr(self, name)
-        self.history_ = {name: [] for name in ENTRIES}
+        self.history_ = _no_history()
 
     def _take_in(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False
@@ -184,7 +188,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             X,
             dtype=np.float64,
             ensure_non_negative=True,
-            allow_all_zero_weights=True,
+            allow_all_zero_weights=not whole,
         )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
@@ -202,7 +206,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
                 del self.classes_
             raise
         if not hasattr(self, "history_"):
-            self.history_ = {name: [] for name in ENTRIES}
+            self.history_ = _no_history()
         return X, codes, weight
 
     def _check_classes(self, classes: NDArray) -> None:

@@ -1,8 +1,8 @@
 r"""LASVM: a support vector machine that learns sample by sample.
 
-With :math:`\beta = y\alpha`, :math:`f = K\beta` and :math:`g = y - f`, a sample may grow
-while :math:`\beta_s < B_s = \max(0, C_s y_s)` and shrink while :math:`\beta_s > A_s =
-\min(0, C_s y_s)`.  All that happens is a step on a pair, up :math:`i` and down
+With :math:`\beta = y\alpha`, :math:`f = K\beta` and :math:`g = y - f`, a sample may
+grow while :math:`\beta_s < B_s = \max(0, C_s y_s)` and shrink while :math:`\beta_s >
+A_s = \min(0, C_s y_s)`.  All that happens is a step on a pair, up :math:`i` and down
 :math:`j`,
 
 .. math::
@@ -93,16 +93,14 @@ def learn(
     ``waiting`` is used up.  A member of the set is skipped.  Returns the number of
     steps.
     """
-    side, cost, beta, f, active = machine
+    side, cost, active = machine.side, machine.cost, machine.active
     left = len(waiting)
     n_steps = 0
     for step in range(count):
         if choice == IN_TURN:
             k = waiting[step]
         else:
-            at = _choose(
-                waiting[:left], n, machine, choice, n_candidates, seed_state
-            )
+            at = _choose(waiting[:left], n, machine, choice, n_candidates, seed_state)
             k = waiting[at]
             left -= 1
             waiting[at] = waiting[left]
@@ -192,7 +190,7 @@ def _extremes(n, machine):
 @jit
 def _step(K, n, machine, i, j, tau):
     """Step on a pair if it violates by more than ``tau``; tell whether it moved."""
-    side, cost, beta, f, active = machine
+    side, cost, beta, f = machine.side, machine.cost, machine.beta, machine.f
     gain = (side[i] - f[i]) - (side[j] - f[j])
     high = max(0.0, side[i] * cost[i])
     low = min(0.0, side[j] * cost[j])
@@ -216,7 +214,7 @@ def _step(K, n, machine, i, j, tau):
 @jit
 def let_go(n: int, machine: Members):
     """Take out members that are no support vectors and cannot become any."""
-    side, cost, beta, f, active = machine
+    side, beta, f, active = machine.side, machine.beta, machine.f, machine.active
     i, j = _extremes(n, machine)
     if i < 0 or j < 0:
         return
@@ -245,7 +243,7 @@ def _add(K, n, f, k, weight):
 @jit
 def _choose(waiting, n, machine, choice, n_candidates, seed_state):
     """Return the place of the best of some waiting samples, drawn at random."""
-    side, cost, beta, f, active = machine
+    side, f = machine.side, machine.f
     i, j = _extremes(n, machine)
     bias = 0.0
     if i >= 0 and j >= 0:

@@ -9,12 +9,13 @@ With the hinge loss :math:`\ell = \max\{0, 1 - y f(x)\}` a sample with any posit
     \ell / (\|x\|^2 + 1/2C),
 
 which are PA, PA-I and PA-II.  In the multi-class form the loss is
-:math:`\max\{0, 1 - (f_y - \max_{r \ne y} f_r)\}`, the weights of class y and of the best
-other class r move by :math:`\pm\tau x`, and :math:`\|x\|^2` becomes :math:`2\|x\|^2`.
+:math:`\max\{0, 1 - (f_y - \max_{r \ne y} f_r)\}`, the weights of class y and of the
+best other class r move by :math:`\pm\tau x`, and :math:`\|x\|^2` becomes
+:math:`2\|x\|^2`.
 
-The intercept moves by :math:`\tau y` and does not count in the norm, as in scikit-learn.
-Averages are kept as :math:`\bar w = w - u / t` with :math:`u = \sum_s (s - 1) \Delta_s`,
-so that a sample without loss costs nothing.
+The intercept moves by :math:`\tau y` and does not count in the norm, as in
+scikit-learn.  Averages are kept as :math:`\bar w = w - u / t` with
+:math:`u = \sum_s (s - 1) \Delta_s`, so that a sample without loss costs nothing.
 
 Reference: Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive
 algorithms", JMLR 7, 2006.

@@ -130,6 +130,12 @@ class HeldClassifier(StreamClassifier):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return frozen(as_dense(self._held.coefficients() @ self._held.gram.rows.X))
 
+    @property
+    def n_iter_(self) -> NDArray[np.int64]:
+        """Steps that each machine has taken."""
+        check_is_fitted(self)
+        return self._held.n_steps.copy()
+
     def _certified(self, name: str) -> NDArray:
         check_is_fitted(self)
         return np.array([getattr(c, name) for c in self._held.certificates()])

@@ -118,6 +118,8 @@ class OnlineSVC(HeldClassifier):
         Primal minus dual objective, over the members of each machine.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions by a pair of them.
+    n_iter_ : ndarray of shape (n_tasks,)
+        Steps on pairs of samples that each machine has taken.
     n_seen_ : int
         Samples learnt from.
     history_ : dict of lists
@@ -136,7 +138,8 @@ class OnlineSVC(HeldClassifier):
     --------
     >>> import mercer
     >>> X, y = mercer.datasets.make_moons(200, random_state=0)
-    >>> model = mercer.OnlineSVC(gamma=2.0).partial_fit(X[:100], y[:100], classes=[0, 1])
+    >>> model = mercer.OnlineSVC(gamma=2.0)
+    >>> model = model.partial_fit(X[:100], y[:100], classes=[0, 1])
     >>> model.partial_fit(X[100:], y[100:]).finish().score(X, y)
     1.0
     >>> bool(model.kkt_gap_[0] <= model.tol)
@@ -246,6 +249,7 @@ class OnlineSVC(HeldClassifier):
         self._held = start_from(
             self.kernel_, X, codes, cost, self.code_, beta, self._plan()
         )
+        self._held.n_steps += batch.n_iter_
         self.n_seen_ += X.shape[0]
         self._conclude()
         return self
@@ -272,8 +276,8 @@ class OnlineSVC(HeldClassifier):
         """
         if self.selection == "stream" and self.fraction != 1:
             raise ValueError(
-                f"fraction={self.fraction!r} needs a selection: with selection='stream' "
-                "all samples are learnt from. Set selection='random', 'active' or "
+                f"fraction={self.fraction!r} needs a selection: selection='stream' "
+                "learns from all samples. Set selection='random', 'active' or "
                 "'gradient', or fraction=1."
             )
         X, codes, weight = self._take_in(X, y, classes, sample_weight)
@@ -336,12 +340,12 @@ class OnlineSVC(HeldClassifier):
         check_is_fitted(self)
         n = len(self._held)
         if isinstance(sample, Integral):
-            if not -n <= sample < n:
+            if not -n <= int(sample) < n:
                 raise ValueError(
                     f"forget({sample}): there are {n} held samples. Give a place from "
                     f"0 to {n - 1}, see samples_, or the sample itself."
                 )
-            leaving = np.array([sample % n])
+            leaving = np.array([int(sample) % n])
         else:
             rows = sample if hasattr(sample, "tocsr") else np.atleast_2d(sample)
             leaving = self._held.find(self._like_held(self._validate_for_predict(rows)))

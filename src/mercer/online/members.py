@@ -31,7 +31,7 @@ REPAIR_STEPS = 2
 class Lesson(NamedTuple):
     """How waiting samples are gone through; see :func:`mercer.core.lasvm.learn`."""
 
-    count: int
+    n_picks: int
     tau: float
     n_reprocess: int
     choice: int
@@ -54,6 +54,7 @@ class HeldMachines:
         self.f = np.zeros((n_tasks, n))
         self.active = np.zeros((n_tasks, n), dtype=bool)
         self.side = np.ascontiguousarray(self.code[self.label].T)
+        self.n_steps = np.zeros(n_tasks, dtype=np.int64)  #: steps taken so far
         self._keys = list(sample_keys(gram.rows.X, self.label))
         self._slot = {key: slot for slot, key in enumerate(self._keys)}
 
@@ -76,9 +77,7 @@ class HeldMachines:
 
     def members(self, t: int) -> Members:
         """Return one machine."""
-        return Members(
-            self.side[t], self.cost, self.beta[t], self.f[t], self.active[t]
-        )
+        return Members(self.side[t], self.cost, self.beta[t], self.f[t], self.active[t])
 
     def coefficients(self) -> NDArray:
         """Return the coefficients, shape (n_tasks, n_held)."""
@@ -136,7 +135,8 @@ class HeldMachines:
 
         def run(t: int) -> None:
             seed = seeds[t : t + 1].copy()
-            learn(K, n, self.members(t), slots.copy(), *lesson, seed)
+            steps = learn(K, n, self.members(t), slots.copy(), *lesson, seed)
+            self.n_steps[t] += steps
 
         self._each(run, len(slots) * n, n_jobs)
 
@@ -186,6 +186,7 @@ class HeldMachines:
             found[t] = solve_whole(
                 K, layout(problem), problem, beta, f, tol, max_iter, stop
             )
+            self.n_steps[t] += found[t].n_iter
 
         if n:
             self._each(run, 100 * n, n_jobs)
@@ -297,6 +298,7 @@ class HeldMachines:
             "beta": self.beta[:, :n].copy(),
             "f": self.f[:, :n].copy(),
             "active": self.active[:, :n].copy(),
+            "n_steps": self.n_steps,
         }
 
     @classmethod
@@ -314,4 +316,5 @@ class HeldMachines:
         machines = cls(gram, state["code"], state["label"], state["cost"])
         for name in ("beta", "f", "active"):
             setattr(machines, name, np.array(state[name]))
+        machines.n_steps[:] = state["n_steps"]
         return machines

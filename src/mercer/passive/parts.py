@@ -50,13 +50,15 @@ class FeaturePart:
         self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
     ) -> NDArray:
         """Go once over samples; return the losses of each task, added up."""
-        X, *rest = lessons
         losses = np.zeros(len(self.w))
-        state = (rule, learns, self.w, self.b, self.u, self.v, self.t, losses)
+        X: Any = lessons.X
+        rest: Any = *lessons[1:], order
+        state: Any = (rule, learns, self.w, self.b, self.u, self.v, self.t, losses)
         if sparse.issparse(X):
-            self.t = pass_over_sparse(X.data, X.indices, X.indptr, *rest, order, *state)
+            data = X.data, X.indices, X.indptr, *rest
+            self.t = pass_over_sparse(*data, *state)
         else:
-            self.t = pass_over_dense(X, *rest, order, *state)
+            self.t = pass_over_dense(X, *rest, *state)
         return losses
 
     def state(self) -> dict[str, Any]:
