@@ -45,6 +45,9 @@ __all__ = [
 
 # Curvature used where rounding or an indefinite kernel leaves none.
 TINY = 1e-12
+# A step makes two gradients equal. Which of them is larger by rounding must not matter:
+# of those that differ by no more than this, the first counts.
+SAME = 1e-9
 # Which of the waiting samples comes next: the first, that with the least |f + b|, or
 # that with the least y (f + b).
 IN_TURN, NEAREST, WORST = 0, 1, 2
@@ -178,10 +181,10 @@ def _extremes(n, machine):
         if active[s]:
             g = side[s] - f[s]
             bound = side[s] * cost[s]
-            if g > most and beta[s] < max(0.0, bound):
+            if g > most + SAME and beta[s] < max(0.0, bound):
                 most = g
                 i = s
-            if g < least and beta[s] > min(0.0, bound):
+            if g < least - SAME and beta[s] > min(0.0, bound):
                 least = g
                 j = s
     return i, j

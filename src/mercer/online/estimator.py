@@ -73,9 +73,10 @@ class OnlineSVC(HeldClassifier):
         adds to the cost of the one that is held, as if it were there twice.
     budget : int, default=None
         Most samples to hold. First those leave that are no support vectors, the
-        farthest from the margin first; then the support vectors with the least sum of
-        :math:`|\beta_i| \sqrt{k(x_i, x_i)}`, whose coefficient goes to the samples that
-        it suits best. None: as many as ``cache_size`` allows.
+        farthest from the margin first; then, of the older half, support vectors on the
+        wrong side, the worst first; then those with the least sum of
+        :math:`|\beta_i| \sqrt{k(x_i, x_i)}`. Their coefficients go to the samples that
+        they suit best. None: as many as ``cache_size`` allows.
     cache_size : float or "auto", default="auto"
         Megabytes for the kernel values of the held samples; "auto" is at most a quarter
         of the memory that is free at the first call.

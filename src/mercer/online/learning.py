@@ -16,7 +16,7 @@ from mercer.gram import apply
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.online.members import HeldMachines, Lesson
-from mercer.store import HeldGram
+from mercer.store import HeldGram, sample_keys
 from mercer.threads import Threads
 
 __all__ = [
@@ -133,14 +133,14 @@ def _seeds(machines: HeldMachines, rng: np.random.Generator) -> NDArray[np.uint6
 def finish_over(machines: HeldMachines, samples: Samples | None, plan: Plan) -> None:
     """Solve over the held samples and, if given, over others until none violates."""
     gap = 0.0
+    keys = [] if samples is None else list(sample_keys(samples[0], samples[1]))
     while True:
         machines.refresh()
         found = machines.solve(SAFETY * plan.tol, plan.max_iter, plan.n_jobs)
         gap = max((o.gap for o in found), default=0.0)
         if samples is None or gap > plan.tol:
             break
-        n = len(machines)
-        violators, gap = _violators(machines, samples, plan)
+        violators, gap = _violators(machines, samples, keys, plan)
         if gap <= plan.tol:
             break
         if not plan.holds_all:
@@ -153,6 +153,7 @@ def finish_over(machines: HeldMachines, samples: Samples | None, plan: Plan) -> 
                 "only: finish()."
             )
         X, labels, cost = samples
+        n = len(machines)
         slots = machines.add(X[violators], labels[violators], cost[violators], False)
         if slots.max(initial=-1) < n:  # rounding: all that violate are held
             break
@@ -164,19 +165,21 @@ def finish_over(machines: HeldMachines, samples: Samples | None, plan: Plan) -> 
 
 
 def _violators(
-    machines: HeldMachines, samples: Samples, plan: Plan
+    machines: HeldMachines, samples: Samples, keys: list[bytes], plan: Plan
 ) -> tuple[NDArray, float]:
     """Return which samples violate most against the held ones, and the largest gap."""
     X, labels, cost = samples
     f = products_with(machines, X, plan.n_jobs)
     n = len(machines)
+    # Those that are held count as what they are there.
+    others = (cost > 0) & ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0
     for t in range(machines.n_tasks):
         problem = machines.problem(t)
         beta, g = machines.beta[t, :n], -problem.p - machines.f[t, :n]
         most = g[beta < problem.hi].max(initial=-np.inf)
         least = g[beta > problem.lo].min(initial=np.inf)
-        side = machines.code[labels, t] * (cost > 0)
+        side = machines.code[labels, t] * others
         g = side - f[:, t]
         most_of_all = max(most, g[side > 0].max(initial=-np.inf))
         least_of_all = min(least, g[side < 0].min(initial=np.inf))

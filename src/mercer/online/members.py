@@ -54,6 +54,8 @@ class HeldMachines:
         self.f = np.zeros((n_tasks, n))
         self.active = np.zeros((n_tasks, n), dtype=bool)
         self.side = np.ascontiguousarray(self.code[self.label].T)
+        self.born = np.arange(n, dtype=np.int64)  #: the order in which samples came
+        self.n_born = n
         self.n_steps = np.zeros(n_tasks, dtype=np.int64)  #: steps taken so far
         self._keys = list(sample_keys(gram.rows.X, self.label))
         self._slot = {key: slot for slot, key in enumerate(self._keys)}
@@ -102,10 +104,12 @@ class HeldMachines:
                 self._keys.append(key)
                 self.cost[slot] = cost[r]
                 self.label[slot] = labels[r]
+                self.born[slot] = self.n_born + r
                 fresh.append(r)
             elif adds_up:
                 self.cost[slot] += cost[r]
             slots[r] = slot
+        self.n_born += len(labels)
         if fresh:
             self.gram.extend(X if len(fresh) == len(labels) else X[fresh])
             total = len(self)
@@ -121,7 +125,7 @@ class HeldMachines:
         if needed <= size:
             return
         size = max(needed, size + size // 2)
-        for name in ("label", "cost", "beta", "f", "active", "side"):
+        for name in ("label", "cost", "born", "beta", "f", "active", "side"):
             old = getattr(self, name)
             new = np.zeros((*old.shape[:-1], size), dtype=old.dtype)
             new[..., : old.shape[-1]] = old
@@ -232,16 +236,26 @@ class HeldMachines:
         """Hold no more than ``limit`` samples.
 
         First those go that are no support vectors, the farthest from the margin first;
-        then the support vectors with the least sum of ``|beta| sqrt(k(x, x))``.
+        then, of the older half, support vectors on the wrong side, the worst first; then
+        those with the least sum of ``|beta| sqrt(k(x, x))``.  Noise would fill the set
+        if only small coefficients had to go; what has just come may be wrong because
+        things have changed.
         """
         n = len(self)
         if n <= limit:
             return
-        weight = np.abs(self.beta[:, :n]).sum(axis=0)
-        weight *= np.sqrt(np.maximum(self.gram.diag, 0.0))
-        margin = (self.side[:, :n] * self.f[:, :n]).min(axis=0)
-        order = np.lexsort((-margin, weight))
-        self.release(order[: n - limit], tau)
+        beta = self.beta[:, :n]
+        bias = np.array([[c.bias] for c in self.certificates()])
+        margin = self.side[:, :n] * (self.f[:, :n] + bias)
+        weight = np.abs(beta).sum(axis=0) * np.sqrt(np.maximum(self.gram.diag, 0.0))
+        is_support = weight > 0
+        worst = np.where(beta != 0, margin, np.inf).min(axis=0)
+        is_old = self.born[:n] <= np.median(self.born[:n])
+        is_wrong = is_support & is_old & (worst < 0)
+        rank = np.where(is_support, np.where(is_wrong, 1, 2), 0)
+        least = np.where(is_support, 0.0, margin.min(axis=0))
+        within = np.where(is_wrong, worst, np.where(is_support, weight, -least))
+        self.release(np.lexsort((within, rank))[: n - limit], tau)
 
     def release(self, leaving: NDArray, tau: float) -> None:
         """Let samples go, and restore what they upset."""
@@ -271,11 +285,15 @@ class HeldMachines:
             self._slot[self._keys[target]] = int(target)
         del self._keys[moves.count :]
         self.gram.remove(moves)
-        for values in (self.label, self.cost):
+        for values in (self.label, self.cost, self.born):
             moves.apply(values)
         for rows in (self.beta, self.f, self.active, self.side):
             rows[:, moves.target] = rows[:, moves.source]
         self.active[:, moves.count : n] = False
+
+    def holds(self, keys: list[bytes]) -> NDArray[np.bool_]:
+        """Tell which samples, by their keys, are held."""
+        return np.array([key in self._slot for key in keys], dtype=bool)
 
     def find(self, X: Any) -> NDArray[np.int64]:
         """Return where samples are held, of whatever class."""
@@ -299,6 +317,8 @@ class HeldMachines:
             "f": self.f[:, :n].copy(),
             "active": self.active[:, :n].copy(),
             "n_steps": self.n_steps,
+            "born": self.born[:n].copy(),
+            "n_born": self.n_born,
         }
 
     @classmethod
@@ -317,4 +337,6 @@ class HeldMachines:
         for name in ("beta", "f", "active"):
             setattr(machines, name, np.array(state[name]))
         machines.n_steps[:] = state["n_steps"]
+        machines.born[:] = state["born"]
+        machines.n_born = int(state["n_born"])
         return machines

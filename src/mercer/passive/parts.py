@@ -55,7 +55,8 @@ class FeaturePart:
         rest: Any = *lessons[1:], order
         state: Any = (rule, learns, self.w, self.b, self.u, self.v, self.t, losses)
         if sparse.issparse(X):
-            data = X.data, X.indices, X.indptr, *rest
+            unsigned = X.indices.view(f"u{X.indices.itemsize}")
+            data = X.data, unsigned, X.indptr, *rest
             self.t = pass_over_sparse(*data, *state)
         else:
             self.t = pass_over_dense(X, *rest, *state)
