@@ -141,7 +141,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             history[name].append(more + (history[name][-1] if history[name] else 0))
         history["n_support"].append(self._count_support())
         if len(history["n_seen"]) > LONGEST_HISTORY:
-            self.history_ = history = {k: v[1::2] for k, v in history.items()}
+            # The latest entry stays.
+            first = (len(history["n_seen"]) - 1) % 2
+            self.history_ = history = {k: v[first::2] for k, v in history.items()}
         return {name: values[-1] for name, values in history.items()}
 
     def _speak(self, entry: dict[str, int], seconds: float) -> None:

@@ -79,10 +79,8 @@ def plain_lasvm(K, y):
         step(*pair)
         i, j = worst()
         most, least = g(i), g(j)
-        held = [
-            s for s in held
-            if alpha[s] != 0 or (y[s] > 0 and g(s) > least) or (y[s] < 0 and g(s) < most)
-        ]  # fmt: skip
+        may_come = {s: g(s) > least if y[s] > 0 else g(s) < most for s in held}
+        held = [s for s in held if alpha[s] != 0 or may_come[s]]
     return alpha, held
 
 

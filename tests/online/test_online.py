@@ -99,7 +99,7 @@ def test_class_and_sample_weights(rng):
 
 @pytest.mark.parametrize("method", ["lasvm", "smo"])
 def test_samples_one_by_one_and_in_groups_learn_alike(method, rng):
-    X, y = blobs(rng, 120)
+    X, y = blobs(rng, 80)
     whole = online(method=method, tol=1e-3).partial_fit(X, y, classes=[0, 1, 2])
     single = online(method=method, tol=1e-3)
     for k in range(len(y)):
@@ -161,15 +161,15 @@ def test_forget_in_lasvm_keeps_a_machine_of_the_others(rng):
 @pytest.mark.parametrize("method", ["lasvm", "smo"])
 def test_budget_holds(method, rng):
     X, y = blobs(rng, 400)
-    model = online(method=method, budget=40, tol=1e-3)
+    model = online(method=method, budget=80, tol=1e-3)
     for k in range(0, 400, 50):
         model.partial_fit(X[k : k + 50], y[k : k + 50], classes=[0, 1, 2])
-        assert len(model.samples_) <= 40
+        assert len(model.samples_) <= 80
         assert np.abs(model.dual_coef_.sum(axis=1)).max() < 1e-9
         assert np.abs(model.dual_coef_).max() <= 2.0
-    assert model.score(X, y) > batch(X, y).score(X, y) - 0.1
-    fitted = online(method=method, budget=40, tol=1e-3).fit(X, y)
-    assert len(fitted.samples_) <= 40 and fitted.score(X, y) > 0.6
+    assert model.score(X, y) > batch(X, y).score(X, y) - 0.12
+    fitted = online(method=method, budget=80, tol=1e-3).fit(X, y)
+    assert len(fitted.samples_) <= 80 and fitted.score(X, y) > 0.75
 
 
 def test_memory_bounds_what_is_held(rng):
@@ -229,7 +229,9 @@ def test_sparse_samples_are_the_same_machine(rng):
     dense = online(tol=1e-3).partial_fit(X, y, classes=[0, 1, 2])
     thin = online(tol=1e-3).partial_fit(sparse.csr_array(X), y, classes=[0, 1, 2])
     np.testing.assert_allclose(
-        thin.decision_function(sparse.csr_array(X)), dense.decision_function(X), atol=1e-6
+        thin.decision_function(sparse.csr_array(X)),
+        dense.decision_function(X),
+        atol=1e-6,
     )
     thin.partial_fit(X[:3], y[:3])
     assert thin.forget(X[:1]) <= 1

@@ -75,6 +75,8 @@ def _steps(f, label, norm, weight, factor, rule, learns, step, losses):
     """
     n_tasks = len(f)
     step[:] = 0.0
+    if norm == np.inf:  # too large a sample: the caller looks at the losses
+        losses[:] = np.inf
     if rule.together and n_tasks > 1:
         rival = 0 if label != 0 else 1
         for t in range(n_tasks):

@@ -72,11 +72,10 @@ class OnlineSVC(HeldClassifier):
         A sample that is held already is skipped, as in a second pass over the data, or
         adds to the cost of the one that is held, as if it were there twice.
     budget : int, default=None
-        Most samples to hold. First those leave that are no support vectors, the
-        farthest from the margin first; then, of the older half, support vectors on the
-        wrong side, the worst first; then those with the least sum of
-        :math:`|\beta_i| \sqrt{k(x_i, x_i)}`. Their coefficients go to the samples that
-        they suit best. None: as many as ``cache_size`` allows.
+        Most samples to hold. First those leave that are no support vectors, then
+        support vectors on the wrong side of a machine, then the others; of each kind
+        the oldest first. Their coefficients go to the samples that they suit best.
+        None: as many as ``cache_size`` allows.
     cache_size : float or "auto", default="auto"
         Megabytes for the kernel values of the held samples; "auto" is at most a quarter
         of the memory that is free at the first call.

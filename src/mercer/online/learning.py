@@ -63,28 +63,33 @@ def start_from(
     beta: NDArray,
     plan: Plan,
 ) -> HeldMachines:
-    """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n)."""
+    """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
+
+    If there are more support vectors than may be held, the samples are learnt from as
+    a stream instead.
+    """
     weight = np.abs(beta).sum(axis=0)
+    most = plan.limit + plan.chunk
+    if np.count_nonzero(weight) > plan.limit:
+        machines = HeldMachines.empty(kernel, X, code, most)
+        plan = plan._replace(selection="stream")
+        take_samples(machines, X, labels, cost, plan, np.random.default_rng(0))
+        return machines
     # Support vectors first, and of the others those that came last.
-    order = np.lexsort((-np.arange(len(weight)), -weight))
+    order = np.lexsort((-np.arange(len(weight)), weight == 0))
     n_wanted = int((cost > 0).sum()) if plan.holds_all else np.count_nonzero(weight)
     held = np.sort(order[: min(n_wanted, plan.limit)])
-    fits = np.count_nonzero(weight) <= plan.limit
     machines = HeldMachines.of_batch(
-        partial(HeldGram, kernel, most=plan.limit + plan.chunk, n_jobs=plan.n_jobs),
+        partial(HeldGram, kernel, most=most, n_jobs=plan.n_jobs),
         X[held],
         labels[held],
         cost[held],
         code,
-        beta[:, held] * fits,
+        beta[:, held],
     )
     n = len(machines)
-    if plan.holds_all or not fits:
-        machines.active[:, :n] = machines.side[:, :n] != 0
-    else:
-        machines.active[:, :n] = machines.beta[:, :n] != 0
-    if not fits:
-        machines.solve(plan.tol, plan.max_iter, plan.n_jobs)
+    members = machines.side if plan.holds_all else machines.beta
+    machines.active[:, :n] = members[:, :n] != 0
     return machines
 
 

@@ -235,27 +235,20 @@ class HeldMachines:
     def shrink_to(self, limit: int, tau: float) -> None:
         """Hold no more than ``limit`` samples.
 
-        First those go that are no support vectors, the farthest from the margin first;
-        then, of the older half, support vectors on the wrong side, the worst first; then
-        those with the least sum of ``|beta| sqrt(k(x, x))``.  Noise would fill the set
-        if only small coefficients had to go; what has just come may be wrong because
-        things have changed.
+        First those go that are no support vectors, then support vectors on the wrong
+        side of a machine, then the others; of each kind the oldest first.  Noise would
+        fill the set if small coefficients had to go, and what is new may be wrong
+        because things have changed.
         """
         n = len(self)
         if n <= limit:
             return
-        beta = self.beta[:, :n]
+        carries = self.beta[:, :n] != 0
         bias = np.array([[c.bias] for c in self.certificates()])
         margin = self.side[:, :n] * (self.f[:, :n] + bias)
-        weight = np.abs(beta).sum(axis=0) * np.sqrt(np.maximum(self.gram.diag, 0.0))
-        is_support = weight > 0
-        worst = np.where(beta != 0, margin, np.inf).min(axis=0)
-        is_old = self.born[:n] <= np.median(self.born[:n])
-        is_wrong = is_support & is_old & (worst < 0)
-        rank = np.where(is_support, np.where(is_wrong, 1, 2), 0)
-        least = np.where(is_support, 0.0, margin.min(axis=0))
-        within = np.where(is_wrong, worst, np.where(is_support, weight, -least))
-        self.release(np.lexsort((within, rank))[: n - limit], tau)
+        is_wrong = (carries & (margin < 0)).any(axis=0)
+        rank = np.where(carries.any(axis=0), np.where(is_wrong, 1, 2), 0)
+        self.release(np.lexsort((self.born[:n], rank))[: n - limit], tau)
 
     def release(self, leaving: NDArray, tau: float) -> None:
         """Let samples go, and restore what they upset."""
