@@ -29,8 +29,8 @@ __all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys", "tile_with"]
 # Beyond what is needed, so that growing costs little per row.
 GROWTH = 1.5
 LEAST_ROOM = 32
-# Up to so many rows BLAS gets one thread.
-FEW_ROWS = 16
+# Up to so many products BLAS gets one thread.
+SMALL_TILE = 50_000_000
 
 
 class Moves:
@@ -216,8 +216,9 @@ def _is_fine(framed: Framed, gamma: float) -> bool:
 
 
 def tile_with(tile_of: Tiles, left: Operand, right: Operand) -> NDArray:
-    """Return a tile of kernel values; for a few rows threads are not worth while."""
-    with one_blas_thread() if len(left) <= FEW_ROWS else nullcontext():
+    """Return a tile of kernel values; for a small one threads are not worth while."""
+    work = len(left) * len(right) * left.X.shape[1]
+    with one_blas_thread() if work <= SMALL_TILE else nullcontext():
         return tile_of(left, right)
 
 

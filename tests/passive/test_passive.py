@@ -168,7 +168,7 @@ def test_the_smallest_leaves(rng):
     X, y = samples(rng, 30, n_classes=2)
     weight = rng.permutation(np.linspace(0.1, 1.0, 30))
     model = PassiveAggressiveClassifier(
-        0.1, kernel=RBF(1e6), budget=29, fit_intercept=False
+        0.1, kernel=RBF(1e6), budget=29, removal="smallest", fit_intercept=False
     ).partial_fit(X, y, classes=[0, 1], sample_weight=weight)
     held = {tuple(x) for x in model.support_vectors_}
     # The last one stays in any case.

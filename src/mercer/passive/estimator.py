@@ -73,10 +73,11 @@ class PassiveAggressiveClassifier(PassiveBase):
         Whether to predict by the average of the weights after each sample.
     budget : int, default=None
         With a kernel, the most support vectors to hold; None is no limit.
-    removal : {"smallest", "oldest"}, default="smallest"
-        Which one leaves for the latest, which stays: that with the least sum of
-        :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the classes, or that which came first.
-        It leaves the average too.
+    removal : {"oldest", "smallest"}, default="oldest"
+        Which one leaves for the latest, which stays: that which came first, or that
+        with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the classes. The
+        latter keeps what was hard, and where one class is rare or there is noise that
+        gets the upper hand. It leaves the average too.
     max_iter : int, default=1000
         Most passes over the data in ``fit``.
     tol : float, default=1e-3
@@ -166,7 +167,7 @@ class PassiveAggressiveClassifier(PassiveBase):
         multiclass: str = "ovr",
         average: bool = False,
         budget: int | None = None,
-        removal: str = "smallest",
+        removal: str = "oldest",
         max_iter: int = 1000,
         tol: float | None = 1e-3,
         n_iter_no_change: int = 5,
