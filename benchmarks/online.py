@@ -1,6 +1,6 @@
 """Online learning beside batch learning: ``python -m benchmarks.online``.
 
-Needs the data sets of MERCER_DATA. Times are processor and wall-clock seconds of this one
+Needs the data sets of MERCER_DATA. Times are processor and wall-clock seconds of this
 process; the machine should have nothing else to do.
 """
 
