@@ -5,6 +5,8 @@ from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
+from mercer.online import OnlineSVC
+from mercer.passive import PassiveAggressiveClassifier
 from mercer.persistence import load, save
 from mercer.svc import SVC
 from mercer.svdd import SVDD
@@ -17,6 +19,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineSVC",
+    "PassiveAggressiveClassifier",
     "datasets",
     "export_libsvm",
     "gram_matrix",
