@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from multi_data import KERNELS, blend, generic_dual, matrices
 
 from mercer import SVC, SVR, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear
 from mercer.mkl.weights import Ball
-from multi_data import KERNELS, blend, generic_dual, matrices
 
 PRECISE = 1e-9
 
@@ -18,7 +18,9 @@ def data():
 
 def classify(data, several=False, **options):
     X, two, three, _ = data
-    model = MKLClassifier(KERNELS, tol=PRECISE, **options).fit(X, three if several else two)
+    model = MKLClassifier(KERNELS, tol=PRECISE, **options).fit(
+        X, three if several else two
+    )
     assert model.converged_
     check_certificate(model)
     return model
@@ -115,7 +117,9 @@ def test_noise_gets_no_weight(method):
     assert sum(1 for _ in model.kernel_.leaves()) == np.count_nonzero(model.weights_)
 
 
-@pytest.mark.parametrize("method", ["uniform", "alignment", "group-lasso", "smo", "simple"])
+@pytest.mark.parametrize(
+    "method", ["uniform", "alignment", "group-lasso", "smo", "simple"]
+)
 def test_one_kernel_is_the_plain_machine(data, method):
     X, _, y, z = data
     kernel = RBF(gamma=0.4)
@@ -186,7 +190,9 @@ def test_alignment_is_the_closed_form(data):
     plain = np.array([(k * T).sum() / np.linalg.norm(k) / n for k in K])
     centred = [H @ k @ H for k in K]
     Tc = H @ T @ H
-    one_by_one = [(k * Tc).sum() / np.linalg.norm(k) / np.linalg.norm(Tc) for k in centred]
+    one_by_one = [
+        (k * Tc).sum() / np.linalg.norm(k) / np.linalg.norm(Tc) for k in centred
+    ]
     for name, expected in (("plain", plain), ("centred", np.array(one_by_one))):
         model = MKLClassifier(KERNELS, method="alignment", alignment=name).fit(X, y)
         expected = np.maximum(expected, 0)

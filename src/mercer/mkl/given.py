@@ -48,7 +48,11 @@ def _named(X: Sequence) -> list[tuple[int, Any]]:
 
 
 def _is_many(X: Any) -> bool:
-    return isinstance(X, list | tuple | np.ndarray) and np.ndim(X) != 0 and len(X) > 0
+    return (
+        isinstance(X, list | tuple | np.ndarray)
+        and getattr(X, "ndim", 1) > 0
+        and len(X) > 0
+    )
 
 
 def check_matrices(X: Any, y: Any) -> tuple[GivenMatrices, NDArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.certificates import rounding_errors
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
 from mercer.mkl.alternate import alternate
@@ -97,7 +97,8 @@ def settled(
     last = end.last
     for task, solution in zip(problem.tasks, last.solutions, strict=True):
         task.beta, task.f = solution.beta, solution.f
-    errors = rounding_errors(kernel, Operand(X, order=samples), problem.tasks)
+    data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
+    errors = rounding_errors(kernel, as_operand(data), problem.tasks)
     solutions = [
         s._replace(error=max(s.error, 2.0 * float(e)))
         for s, e in zip(last.solutions, errors, strict=True)

@@ -186,6 +186,11 @@ class MultiKernelMachine(KernelMachine):
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
             store = make_store(kernels, data, starts, budget, threads, tol)
+        if not np.isfinite(store.diagonals()).all():
+            raise ValueError(
+                "Kernel values are not finite. The input data may contain large values "
+                "and need to be preprocessed."
+            )
         store.normalize(self.normalize)
         return store
 

@@ -28,6 +28,8 @@ SAFETY = 0.9
 # than the least, where rounding in single precision would not let them.
 LOOSE = 0.05
 TIGHTEST = 1e-11
+# Rounds in which the gap should become half of what it was.
+PATIENCE = 3
 # Part of the largest value there could be that counts as nothing.
 NOTHING = 1e-9
 TIGHTEST_SINGLE = 2e-6
@@ -84,6 +86,7 @@ class Problem:
         self.rows = [t.gram_rows(np.arange(len(t.f))) for t in self.tasks]
         self.rounds: list[tuple[float, float, NDArray]] = []
         self.inner_tol = LOOSE
+        self._mark, self._waiting = np.inf, 0
         self._size = NOTHING * sum(
             float(np.abs(s.problem.p) @ (s.problem.hi - s.problem.lo)) for s in specs
         )
@@ -156,13 +159,20 @@ class Problem:
         return found
 
     def tighten(self, found: Round) -> bool:
-        """Solve machines more tightly if they hold the gap up; False if they cannot."""
-        if found.machine_gap <= 0.5 * max(
-            found.excess, 0.5 * self.tol * abs(found.primal)
-        ):
+        """Solve machines more tightly if they hold the gap up; False if they cannot.
+
+        They do if most of the gap is theirs; and if it does not fall, for weights that
+        follow machines solved loosely may go astray.
+        """
+        self._waiting += 1
+        if found.gap < 0.5 * self._mark:
+            self._mark, self._waiting = found.gap, 0
+        wanted = max(found.excess, 0.5 * self.tol * abs(found.primal))
+        if found.machine_gap <= 0.5 * wanted and self._waiting < PATIENCE:
             return True
         if self.inner_tol <= self.least_tol:
             return False
+        self._waiting = 0
         self.inner_tol = max(self.least_tol, 0.2 * self.inner_tol)
         return True
 

@@ -82,6 +82,8 @@ def _search(problem: Problem, now: Round, direction: NDArray, max_iter: int) -> 
             weights[falling & (weights <= 1e-12 * weights.max())] = 0.0
         new = problem.solve(weights / weights.sum(), at)
         here = -0.5 * float(direction @ new.s)
+        if np.array_equal(new.s, at.s):
+            break  # machines that do not move, solved too loosely, tell nothing
         at = new
         if here <= 0 and step == longest:
             return new
