@@ -184,15 +184,20 @@ _MKLPY = """
 import sys, time, json
 import numpy as np
 folder, C = sys.argv[1], float(sys.argv[2])
-import torch
+from importlib.metadata import version
 from sklearn.svm import SVC
-from MKLpy.algorithms import EasyMKL, AverageMKL, CKA
+from MKLpy import algorithms
+try:
+    from torch import tensor
+except ImportError:  # before version 0.5 it had no need of it
+    tensor = np.asarray
 data = np.load(folder + "/grams.npz")
-K = [torch.tensor(k) for k in data["K"]]
-K_test = [torch.tensor(k) for k in data["K_test"]]
-answer = {}
-for name, kind in (("EasyMKL", EasyMKL), ("AverageMKL", AverageMKL), ("CKA", CKA)):
+K = [tensor(k) for k in data["K"]]
+K_test = [tensor(k) for k in data["K_test"]]
+answer = {"version": version("MKLpy")}
+for name in ("AverageMKL", "CKA", "EasyMKL"):
     try:
+        kind = getattr(algorithms, name)
         if name == "EasyMKL":
             model = kind(lam=0.1, multiclass_strategy="ova")
         else:
