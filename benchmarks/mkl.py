@@ -129,9 +129,15 @@ def mnist(is_fast: bool) -> dict[str, Any]:
 
 
 def loop(is_fast: bool) -> dict[str, Any]:
-    """Weights, then SVCs from scratch, in turn (p = 2), to the gap that Mercer has."""
-    data = digits(is_fast)
-    learner = MKLClassifier(data.kernels, method="group-lasso", C=C, tol=TOL)
+    """Weights, then SVCs from scratch, in turn, to the gap that Mercer has.
+
+    Mercer's times have the Gram matrices in them, the others' have not.
+    """
+    return {f"p={p}": _loop(digits(is_fast), p) for p in (2, 1)}
+
+
+def _loop(data: Data, p: int) -> dict[str, Any]:
+    learner = MKLClassifier(data.kernels, method="group-lasso", p=p, C=C, tol=TOL)
     learner.fit(data.X[:200], data.y[:200])
     fitted, times = _best(lambda: learner.fit(data.X, data.y))
     grams = [
@@ -142,14 +148,14 @@ def loop(is_fast: bool) -> dict[str, Any]:
     rounds: list[float] = []
 
     def plain() -> NDArray:
-        d = np.full(len(grams), len(grams) ** -0.5)
+        d = np.full(len(grams), len(grams) ** (-1 / p))
         while True:
-            gap, s = _one_round(grams, sides, d)
+            gap, s = _one_round(grams, sides, d, p)
             rounds.append(gap)
-            if gap <= TOL or len(rounds) >= 50:
+            if gap <= TOL or len(rounds) >= 200:
                 return d
-            d = (d * d * s) ** (1 / 3)
-            d /= np.linalg.norm(d)
+            d = (d * d * s) ** (1 / (p + 1))
+            d /= np.linalg.norm(d, p)
 
     d, plain_times = _timed(plain)
     return {
@@ -163,7 +169,7 @@ def loop(is_fast: bool) -> dict[str, Any]:
 
 
 def _one_round(
-    grams: list[NDArray], sides: NDArray, d: NDArray
+    grams: list[NDArray], sides: NDArray, d: NDArray, p: int
 ) -> tuple[float, NDArray]:
     """Fit one SVC for each column of sides; return the relative gap, and s."""
     K = sum(w * gram for w, gram in zip(d, grams, strict=True))
@@ -177,7 +183,8 @@ def _one_round(
         loss += C * np.maximum(0.0, 1.0 - y * f).sum()
     s = np.array([np.sum(B * (gram @ B)) for gram in grams])
     primal = 0.5 * d @ s + loss
-    return float((primal - np.abs(B).sum() + 0.5 * np.linalg.norm(s)) / primal), s
+    dual = np.abs(B).sum() - 0.5 * np.linalg.norm(s, np.inf if p == 1 else 2)
+    return float((primal - dual) / primal), s
 
 
 _MKLPY = """

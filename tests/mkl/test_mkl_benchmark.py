@@ -23,8 +23,8 @@ def test_smoke_run(tmp_path):
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("*.jsonl")
     loop, mklpy, large = (json.loads(line) for line in path.read_text().splitlines())
-    assert loop["mercer"]["converged"]
-    assert loop["scikit-learn"]["relative_gap"] <= 1e-3
+    assert loop["p=1"]["mercer"]["converged"]
+    assert loop["p=2"]["scikit-learn"]["relative_gap"] <= 1e-3
     assert "MERCER_MKLPY" in mklpy["skipped"]
     assert large["p=2"]["converged"]
 
