@@ -1,6 +1,7 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
 from mercer import datasets, images, kernels
+from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.novelty import OneClassSVM
@@ -11,9 +12,11 @@ from mercer.svdd import SVDD
 from mercer.svr import SVR, NuSVR
 
 __all__ = [
+    "PCA",
     "SVC",
     "SVDD",
     "SVR",
+    "KernelPCA",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
