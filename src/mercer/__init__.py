@@ -1,6 +1,7 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
 from mercer import datasets, images, kernels
+from mercer.clusters import KMeans
 from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
@@ -16,6 +17,7 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "KMeans",
     "KernelPCA",
     "NuSVC",
     "NuSVR",
