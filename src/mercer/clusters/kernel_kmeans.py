@@ -126,8 +126,8 @@ class KernelKMeans(
     -----
     ``gamma="tune"`` takes the gamma with the smallest quotient of what the clustering
     cuts and what one more cluster would have to cut (:mod:`mercer.clusters.tuning`). It
-    needs clusters with gaps between them that are wide beside those within, and looks at
-    800 samples at most.
+    needs gaps between clusters that are wide beside those within, and looks at 800
+    samples at most.
 
     References
     ----------

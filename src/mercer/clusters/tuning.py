@@ -12,9 +12,9 @@ by degree, and two numbers are compared that belong to the same operator
 The criterion is :math:`q(\gamma) = N / (k (1 - \lambda_{k+1}))`: small where k clusters
 are cut cleanly and none of them falls apart by itself.  With a kernel too wide, all
 cuts are bad and :math:`N` is large; too narrow, and clusters crumble:
-:math:`\lambda_{k+1}` goes to 1.  The :math:`\gamma` with the smallest :math:`q` is taken,
-among those whose smallest cluster has at least a fifth of an even share of the samples,
-for one stray sample is always cut off cleanly.
+:math:`\lambda_{k+1}` goes to 1.  The :math:`\gamma` with the smallest :math:`q` is
+taken, among those whose smallest cluster has at least a fifth of an even share of the
+samples, for one stray sample is always cut off cleanly.
 """
 
 from __future__ import annotations
