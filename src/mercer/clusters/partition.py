@@ -53,6 +53,8 @@ class FeatureSamples:
         by_degree: bool,
     ):
         self._product = product
+        self._given_weight = weight
+        self._by_degree = by_degree
         self.n = product.n
         self.degrees = np.ones(self.n)
         if by_degree:
@@ -78,10 +80,17 @@ class FeatureSamples:
         found = self._product.columns(index).astype(np.float64)
         return found * self.scale[:, None] * self.scale[index]
 
-    def similarity(self, V: NDArray) -> NDArray:
-        r"""Return the product with :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}`."""
-        root = np.sqrt(self.weight)[:, None]
-        return root * self.times(root * V)
+    def seen_from(self, rows: NDArray) -> tuple[NDArray, NDArray]:
+        """Return columns and weights as if these samples were all, with new degrees."""
+        columns = self._product.columns(rows).astype(np.float64)
+        weight = self._given_weight[rows]
+        if not self._by_degree:
+            return columns, weight
+        degrees = columns @ weight
+        degrees[degrees <= 0] = 1.0
+        columns /= degrees[:, None]
+        columns /= degrees[rows]
+        return columns, weight * degrees[rows]
 
     def indicators(self, labels: NDArray, k: int) -> NDArray:
         """Return the weights of the samples, in the column of their cluster."""

@@ -68,8 +68,8 @@ def spectral(
         rows = np.sort(random.choice(rows, MOST_ROWS, replace=False))
     if len(rows) <= k:
         return np.arange(samples.n, dtype=np.int32) % k
-    weight = samples.weight[rows]
-    columns = samples.columns(rows)
+    # Degrees among themselves: those of all would favour where more were drawn.
+    columns, weight = samples.seen_from(rows)
     root = np.sqrt(weight)
     square = columns[rows] * root[:, None] * root
     vectors = eigen.dense((square + square.T) / 2, k).vectors

@@ -15,7 +15,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
-from sklearn.utils.extmath import stable_cumsum, svd_flip
+from sklearn.utils.extmath import svd_flip
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -181,7 +181,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return len(ratio)
         if isinstance(k, Integral):
             return int(k)
-        found = np.searchsorted(stable_cumsum(ratio), float(k), side="right") + 1
+        found = np.searchsorted(np.cumsum(ratio), float(k), side="right") + 1
         return int(min(found, len(ratio)))
 
     def _scale(self) -> NDArray:
