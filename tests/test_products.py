@@ -75,3 +75,16 @@ def test_given_matrix(X, rng):
         assert (product.columns([5, 1]) == K[:, [5, 1]]).all()
         product.whole()[0, 0] = 7
         assert K[0, 0] == 1
+
+
+def test_samples_that_are_mostly_zeros(rng):
+    # From so many rows on they are kept in strips, which threads must not wait for.
+    X = np.zeros((1200, 40), dtype=np.float32)
+    X[:, 5:8] = rng.standard_normal((1200, 3))
+    index = rng.integers(1200, size=700)
+    with Threads(2) as threads:
+        operand = Operand(X, run=threads.map)
+        product = GramProduct(RBF(0.4), operand, 10**9, threads)
+        found = product.columns(index)
+        expected = RBF(0.4).block(X[:, 5:8], X[index][:, 5:8])
+    assert np.abs(found - expected).max() < 1e-5

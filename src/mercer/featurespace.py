@@ -101,7 +101,8 @@ class FeatureSpace:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
             operand = Operand(X, run=threads.map)
-            product = GramProduct(self.kernel_, operand, budget, threads)
+            kernel: Any = self.kernel_
+            product = GramProduct(kernel, operand, budget, threads)
         if not np.isfinite(product.times(np.ones((product.n, 1)))).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "

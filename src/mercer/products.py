@@ -29,6 +29,8 @@ STRIP_ROWS = 256
 STRIPS_AT_ONCE = 8
 # Columns of a tile, so that it stays near the processor.
 TILE_COLUMNS = 4096
+# Rows of one, where they are chosen.
+TILE_ROWS = 512
 
 
 class GramProduct:
@@ -126,15 +128,21 @@ class GramProduct:
 
     def columns(self, index: NDArray) -> NDArray:
         """Return some columns, shape (n, m), in the precision of the data."""
-        right = self._operand.rows(np.asarray(index, dtype=np.intp))
-        found = np.empty((self.n, len(right)), dtype=self.dtype)
+        index = np.asarray(index, dtype=np.intp)
+        found = np.empty((self.n, len(index)), dtype=self.dtype)
+        # Chosen rows on the left: what the right side needs is derived once for all.
+        parts = [slice(a, a + TILE_ROWS) for a in range(0, len(index), TILE_ROWS)]
+        lefts = [self._operand.rows(index[part]) for part in parts]
+        places = range(0, self.n, TILE_COLUMNS)
+        tiles = [(p, first) for p in range(len(parts)) for first in places]
 
-        def fill(k: int) -> None:
-            rows = self._strips[k]
-            found[rows] = self._tile_of(self._operand.rows(rows), right)
+        def fill(t: int) -> None:
+            p, first = tiles[t]
+            rows = slice(first, min(first + TILE_COLUMNS, self.n))
+            found[rows, parts[p]] = self._tile_of(lefts[p], self._operand.rows(rows)).T
 
-        self._run(fill, list(range(len(self._strips))))
-        found[index, np.arange(len(right))] = self.diag[index]
+        self._run(fill, list(range(len(tiles))))
+        found[index, np.arange(len(index))] = self.diag[index]
         return found
 
     def whole(self) -> NDArray:

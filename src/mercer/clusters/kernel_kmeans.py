@@ -271,7 +271,7 @@ class KernelKMeans(
             )
             gamma = tuning.best
             if isinstance(kernel, Kernel):
-                kernel = type(kernel)(gamma=gamma)  # type: ignore[call-arg]
+                kernel = type(kernel)(gamma=gamma)
         self.tuning_ = None if tuning is None else tuple(tuning)
         self.gamma_ = resolve_gamma(gamma, X)
         if tuning is not None and isinstance(kernel, Kernel):

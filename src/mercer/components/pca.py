@@ -176,13 +176,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _count(self, ratio: NDArray) -> int:
-        k = self.n_components
+        k: Any = self.n_components
         if k is None:
             return len(ratio)
         if isinstance(k, Integral):
             return int(k)
-        found = np.searchsorted(np.cumsum(ratio), float(k), side="right") + 1
-        return int(min(found, len(ratio)))
+        found = int(np.searchsorted(np.cumsum(ratio), float(k), side="right")) + 1
+        return min(found, len(ratio))
 
     def _scale(self) -> NDArray:
         """Return standard deviations; a direction without variance is left as it is."""
