@@ -53,7 +53,9 @@ def test_model_files_page(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"moons.skops", "moons.model"}
 
 
-@pytest.mark.parametrize("page", ["docs/classes.md", "docs/machines.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/classes.md", "docs/machines.md", "docs/components.md"]
+)
 def test_examples_of_other_pages_run(page):
     names = {}
     for example in blocks(page):
