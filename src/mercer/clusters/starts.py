@@ -16,7 +16,7 @@ from mercer.threads import Threads
 __all__ = ["far_apart", "from_embedding", "make_starts", "spectral"]
 
 # Samples whose matrix is decomposed.
-MOST_ROWS = 1500
+MOST_ROWS = 800
 # Starts of the clustering of eigenvectors.
 EMBEDDED_STARTS = 10
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from mercer import eigen
 from mercer.clusters.partition import FeatureSamples
@@ -67,7 +67,11 @@ def tune_gamma(
     allowed = np.flatnonzero(weight > 0)
     if len(allowed) > MOST_SAMPLES:
         allowed = np.sort(random.choice(allowed, MOST_SAMPLES, replace=False))
-    distances = pairwise_distances(X[allowed], metric=metric).astype(np.float64)
+    chosen = X[allowed].astype(np.float64)
+    if metric == "manhattan":
+        distances = manhattan_distances(chosen)
+    else:
+        distances = euclidean_distances(chosen, squared=True)
     gammas = _candidates(distances)
     if len(allowed) <= k + 1 or len(gammas) == 1:
         return Tuning(gammas[:1], np.full(1, np.nan))
