@@ -55,17 +55,23 @@ def test_model_files_page(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"moons.skops", "moons.model"}
 
 
-PAGES = ["docs/classes.md", "docs/guide.md", "docs/howto.md", "docs/machines.md"]
+PAGES = ["classes", "components", "guide", "howto", "machines", "mkl", "online"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [f"docs/{name}.md" for name in PAGES])
 def test_examples_of_other_pages_run(page):
     names = {}
     for example in blocks(page):
         exec(compile(example, page, "exec"), names)
 
 
-PUBLIC = [mercer, mercer.kernels, mercer.images, mercer.datasets]
+PUBLIC = [
+    mercer,
+    mercer.kernels,
+    mercer.images,
+    mercer.datasets,
+    mercer.selection,
+]
 
 
 @pytest.mark.parametrize("module", PUBLIC, ids=lambda module: module.__name__)

@@ -1,6 +1,8 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
 from mercer import datasets, images, kernels, selection
+from mercer.clusters import KernelKMeans, KMeans
+from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.mkl import MKLClassifier, MKLRegressor
@@ -14,9 +16,13 @@ from mercer.svdd import SVDD
 from mercer.svr import SVR, NuSVR
 
 __all__ = [
+    "PCA",
     "SVC",
     "SVDD",
     "SVR",
+    "KMeans",
+    "KernelKMeans",
+    "KernelPCA",
     "MKLClassifier",
     "MKLRegressor",
     "NuSVC",

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from mercer.core.lloyd import assign, decide, gather, give_way, move_between
+
+
+@pytest.fixture
+def samples(rng):
+    return rng.standard_normal((50, 4)), rng.standard_normal((6, 4))
+
+
+def squared(X, C):
+    return ((X[:, None] - C) ** 2).sum(axis=2)
+
+
+def empty(n):
+    return np.full(n, -1, dtype=np.int32), np.zeros(n), np.zeros(n)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_bounds_hold_and_doubts_are_told(samples, dtype):
+    X, C = samples
+    C = np.vstack([C, C[0]])  # twins are always in doubt
+    labels, upper, lower = empty(len(X))
+    doubtful = np.empty(len(X), dtype=np.intp)
+    dots = X.astype(dtype) @ C.astype(dtype).T
+    error = 16.0 * float(np.finfo(dtype).eps)
+    rows = np.arange(len(X))
+    count = assign(
+        dots, rows, (X**2).sum(axis=1), (C**2).sum(axis=1), error,
+        labels, upper, lower, doubtful,
+    )  # fmt: skip
+    D = np.sqrt(squared(X, C))
+    order = np.sort(D, axis=1)
+    assert (upper >= order[:, 0]).all()
+    assert (lower <= order[:, 1]).all()
+    nearest = D.argmin(axis=1)
+    assert set(np.flatnonzero(nearest == 0)) <= set(doubtful[:count])
+    sure = np.setdiff1d(rows, doubtful[:count])
+    assert (labels[sure] == nearest[sure]).all()
+
+
+def test_differences_decide(samples):
+    X, C = samples
+    labels, upper, lower = empty(len(X))
+    rows = np.array([7, 3, 9])
+    part = np.empty((3, 4))
+    gather(X, rows, part)
+    assert (part == X[rows]).all()
+    decide(part, rows, C, labels, upper, lower)
+    D = np.sort(np.sqrt(squared(X[rows], C)), axis=1)
+    assert (labels[rows] == squared(X[rows], C).argmin(axis=1)).all()
+    assert upper[rows] == pytest.approx(D[:, 0])
+    assert lower[rows] == pytest.approx(D[:, 1])
+    assert (np.delete(labels, rows) == -1).all()
+
+
+def test_who_is_not_doubtful_stays(samples, rng):
+    X, C = samples
+    labels = squared(X, C).argmin(axis=1).astype(np.int32)
+    order = np.sort(np.sqrt(squared(X, C)), axis=1)
+    upper, lower = order[:, 0].copy(), order[:, 1].copy()
+    moved_to = C + 0.05 * rng.standard_normal(C.shape)
+    moved = np.linalg.norm(moved_to - C, axis=1)
+    out = np.empty(len(X), dtype=np.intp)
+    count = give_way(labels, upper, lower, moved, np.zeros(len(C)), out)
+    nearest = squared(X, moved_to).argmin(axis=1)
+    settled = np.setdiff1d(np.arange(len(X)), out[:count])
+    assert 0 < len(settled) < len(X)
+    assert (labels[settled] == nearest[settled]).all()
+
+
+def test_sums_follow(samples, rng):
+    X, _ = samples
+    weight = rng.random(len(X))
+    before = rng.integers(-1, 3, size=len(X)).astype(np.int32)
+    after = rng.integers(0, 3, size=len(X)).astype(np.int32)
+
+    def totals(labels):
+        masks = [np.where(labels == c, weight, 0) for c in range(3)]
+        return np.array([m @ X for m in masks]), np.array([m.sum() for m in masks])
+
+    sums, counts = totals(before)
+    move_between(X, np.arange(len(X)), before, after, weight, sums, counts)
+    assert sums == pytest.approx(totals(after)[0])
+    assert counts == pytest.approx(totals(after)[1])
