@@ -26,6 +26,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.docs
+	rm -rf docs/_generated
 	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build
 	@echo "The pages are in docs/_build/index.html"
 

@@ -23,7 +23,8 @@ autosummary_generate = True
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"Mercer {version}"
-nitpicky = False
+# Docstrings of base classes refer to labels of scikit-learn's own pages.
+suppress_warnings = ["ref.ref", "ref.term"]
 
 
 def leave_out_what_others_describe(app, what, name, member, skip, options):

@@ -55,13 +55,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (k, n_features)
         Orthonormal directions; the largest entry of each is positive.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (k,)
         Variance along each, with n - 1 as divisor.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_ratio_ : ndarray of shape (k,)
         Its share of the variance of the data.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (k,)
         Norms of the columns of coordinates.
     mean_ : ndarray of shape (n_features,)
     noise_variance_ : float
@@ -199,7 +199,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, k)
         """
         check_is_fitted(self)
         X = validate_data(
@@ -223,7 +223,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_components_)
+        X : array of shape (n_samples, k)
 
         Returns
         -------
