@@ -37,6 +37,7 @@ __all__ = [
     "WholeGram",
     "apply",
     "gram_matrix",
+    "own_scratch",
     "warm_up",
 ]
 
@@ -88,6 +89,13 @@ def _ranges(first: int, stop: int, most: int) -> list[slice]:
 _thread = threading.local()
 
 
+def own_scratch() -> Scratch:
+    """Return this thread's arrays for a tile; those of its last tile are taken back."""
+    if not hasattr(_thread, "scratch"):
+        _thread.scratch = Scratch()
+    return _thread.scratch.reset()
+
+
 class Tiles:
     """Evaluates tiles of a kernel; a tile lasts until the thread asks for the next."""
 
@@ -96,10 +104,7 @@ class Tiles:
         self._shared = sum(1 for _ in kernel.leaves()) > 1
 
     def __call__(self, left: Operand, right: Operand) -> NDArray:
-        if not hasattr(_thread, "scratch"):
-            _thread.scratch = Scratch()
-        scratch = _thread.scratch.reset()
-        pair = Pair(left, right, shared=self._shared, scratch=scratch)
+        pair = Pair(left, right, shared=self._shared, scratch=own_scratch())
         return self._kernel.evaluate(pair)
 
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mercer.core.mkl import add_scaled
 from mercer.core.rows import add_rows, gather_square, mirror
-from mercer.gram import WholeGram
+from mercer.gram import WholeGram, own_scratch
 from mercer.kernels.base import Kernel, evaluate_once
 from mercer.kernels.given import Precomputed
-from mercer.kernels.operand import Operand, Pair, Scratch
+from mercer.kernels.operand import Operand, Pair
 from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles, tile_width
 from mercer.threads import Threads
 
@@ -43,7 +43,7 @@ class GramsInMemory(BaseGrams):
 
         def fill(tile: tuple[slice, Operand, slice]) -> None:
             rows, left, columns = tile
-            pair = Pair(left, operand.rows(columns), scratch=Scratch())
+            pair = Pair(left, operand.rows(columns), scratch=own_scratch())
             for kernel, matrix in zip(kernels, matrices, strict=True):
                 values = evaluate_once(kernel, pair)
                 mirror(values, matrix, rows.start, columns.start)

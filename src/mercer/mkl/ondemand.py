@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.gram import own_scratch
 from mercer.kernels.base import Kernel, evaluate_once
-from mercer.kernels.operand import Operand, Pair, Scratch
+from mercer.kernels.operand import Operand, Pair
 from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles, tile_width, weighted_sum
 from mercer.threads import Threads
 
@@ -45,7 +46,7 @@ class GramsOnDemand(BaseGrams):
         def work(rows: slice) -> None:
             part = left.rows(rows)
             for where, other in columns:
-                pair = Pair(part, other, scratch=Scratch())
+                pair = Pair(part, other, scratch=own_scratch())
                 for k, kernel in enumerate(self.kernels):
                     values = evaluate_once(kernel, pair)
                     if self.factors[k] != 1.0:

@@ -6,7 +6,6 @@ once, tile by tile, and kept: each further kernel costs one pass over it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.rows import mirror
-from mercer.gram import warm_up
+from mercer.gram import own_scratch, warm_up
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch, columns_key
@@ -29,8 +28,6 @@ TILE_ROWS = 256
 TILE_COLUMNS = 2000
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
-
-_thread = threading.local()
 
 
 class SharedGram(NamedTuple):
@@ -119,13 +116,11 @@ class GramMaker:
 
         def fill(t: int) -> None:
             rows, columns = self._tiles[t]
-            if not hasattr(_thread, "scratch"):
-                _thread.scratch = Scratch()
             kept = self._kept[t] if self._keeps else {}
             pair = StoredPair(
                 operand.rows(rows),
                 operand.rows(columns),
-                _thread.scratch.reset(),
+                own_scratch(),
                 kept,
             )
             mirror(kernel.evaluate(pair), matrix, rows.start, columns.start)
