@@ -28,7 +28,17 @@ from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
 
-__all__ = ["MOST_STEPS", "SOLVERS", "Settings", "TaskSpec", "solve_many"]
+__all__ = [
+    "MOST_FOR_ROUNDING",
+    "MOST_STEPS",
+    "SAFETY",
+    "SOLVERS",
+    "Settings",
+    "TaskSpec",
+    "solve_and_polish",
+    "solve_many",
+    "tries_single",
+]
 
 SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
@@ -100,7 +110,7 @@ def solve_many(
     tasks = [Task(spec.problem, spec.blocks, list(starts)) for spec in specs]
     tol = settings.tol
     first = data
-    if isinstance(data, Operand) and _tries_single(kernel, data, settings):
+    if isinstance(data, Operand) and tries_single(kernel, data, settings):
         first = data.astype(np.float32)
     solve = _prepare(kernel, first, starts, tasks, settings, threads, progress)
     solve(SAFETY * tol)
@@ -137,7 +147,7 @@ def solve_many(
     return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
-def _tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
+def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
     """Decide whether to work on double-precision data in single precision first.
 
     It takes half the time and memory, and the rounding errors are known afterwards.
@@ -266,13 +276,13 @@ def _solve_on(
     if beta.any():
         f[:] = square @ np.bincount(problem.row, beta, len(f))
     steps = max_iter - task.n_iter
-    outcome = _solve_and_polish(
+    outcome = solve_and_polish(
         square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
     )
     task.note(outcome, tol)
 
 
-def _solve_and_polish(
+def solve_and_polish(
     K: NDArray,
     where: Layout,
     problem: DualProblem,
@@ -350,7 +360,7 @@ def _in_memory(
     outcome: tuple
     if solver == "smo":
         shrinking = settings.shrinking
-        outcome = _solve_and_polish(
+        outcome = solve_and_polish(
             gram.matrix, task.layout(), problem, beta, f, tol, steps, stop, shrinking
         )
     else:

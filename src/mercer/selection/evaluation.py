@@ -1,0 +1,406 @@
+"""Candidates of a search on all folds, with as much shared between them as can be.
+
+Candidates whose kernels are equal once they have seen the training samples make up a
+*unit*: one Gram matrix, all its candidates, all its folds.  Units are dealt with one
+after the other, a few at a time where they have little work each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
+from sklearn.model_selection._validation import _fit_and_score, _score
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.operand import Operand
+from mercer.memory import budget_bytes
+from mercer.selection.bar import Bar
+from mercer.selection.samples import (
+    Samples,
+    Split,
+    is_stateless,
+    last_of,
+    prepare,
+    prepare_fold,
+)
+from mercer.selection.sharing import Given, shared_copy, take_tasks, why_not
+from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts
+from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
+from mercer.solvers import Settings, tries_single
+from mercer.threads import Threads
+
+__all__ = ["Evaluation", "Request"]
+
+# The part of the work of a fit that is solving, for the bar.
+SOLVING = 0.8
+_WHY_FAILED = "a fit failed, or single precision was not enough for it"
+
+
+class Request(NamedTuple):
+    """What is to be evaluated, and how."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    splits: Sequence[Split]
+    scorer: Any
+    fit_params: dict[str, Any]
+    score_params: dict[str, Any]
+    return_train_score: bool
+    error_score: Any
+    cache_size: float | str = "auto"
+    keeps_models: bool = False
+
+
+class Evaluation:
+    """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
+
+    def __init__(self, request: Request, threads: Threads, bar: Bar):
+        self.request = request
+        self.results: dict[tuple[int, int], dict[str, Any]] = {}
+        self.models: dict[tuple[int, int], Any] = {}
+        self.reasons: dict[str, int] = {}  #: why fits were plain ones, and how many
+        self.n_grams = 0
+        self._threads = threads
+        self._bar = bar
+        self._budget = budget_bytes(request.cache_size)
+
+    def run(self, candidates: Sequence[dict[str, Any]]) -> None:
+        """Evaluate all candidates; on Ctrl-C ``results`` holds what was finished."""
+        self._candidates = list(candidates)
+        n_splits = len(self.request.splits)
+        plain: list[tuple[int, str]] = []
+        groups: dict[Any, list[tuple[int, Any]]] = {}
+        for c, params in enumerate(self._candidates):
+            estimator, reason = self._candidate(params)
+            if reason is None:
+                groups.setdefault(self._group(estimator, params), []).append(
+                    (c, estimator)
+                )
+            else:
+                plain.append((c, reason))
+        for group in groups.values():
+            self._run_group(group)
+        for c, reason in plain:
+            for split in range(n_splits):
+                self._plain(c, split, reason)
+
+    def finished(self) -> list[int]:
+        """Return the candidates that have results on all splits."""
+        numbers = range(len(self.request.splits))
+        return [
+            c
+            for c in range(len(self._candidates))
+            if all((c, k) in self.results for k in numbers)
+        ]
+
+    def _candidate(self, params: dict[str, Any]) -> tuple[Any, str | None]:
+        estimator = clone(self.request.estimator)
+        try:
+            estimator.set_params(**clone(params, safe=False))
+        except Exception as error:
+            return None, f"parameters could not be set: {error}"
+        machine = last_of(estimator)
+        reason = why_not(machine)
+        if reason is None and isinstance(estimator, Pipeline):
+            if machine._is_precomputed():
+                reason = "a kernel matrix comes out of a pipeline"
+            elif set(self.request.fit_params) - {self._weight_name(estimator)}:
+                reason = "steps of the pipeline take parameters of their own in fit"
+        elif reason is None and set(self.request.fit_params) - {"sample_weight"}:
+            reason = "fit takes parameters other than sample_weight"
+        return estimator, reason
+
+    @staticmethod
+    def _weight_name(estimator: Any) -> str:
+        if isinstance(estimator, Pipeline):
+            return f"{estimator.steps[-1][0]}__sample_weight"
+        return "sample_weight"
+
+    def _group(self, estimator: Any, params: dict[str, Any]) -> Any:
+        """Return what candidates have in common that see the same samples."""
+        machine = last_of(estimator)
+        kind = (machine._takes_targets, machine._is_precomputed())
+        if not isinstance(estimator, Pipeline):
+            return kind
+        last = estimator.steps[-1][0]
+        before = {
+            name: value
+            for name, value in params.items()
+            if name != last and not name.startswith(f"{last}__")
+        }
+        return (*kind, joblib.hash(before))
+
+    def _run_group(self, group: list[tuple[int, Any]]) -> None:
+        """Evaluate candidates that see the same samples in each fold."""
+        request = self.request
+        first = group[0][1]
+        numbers = range(len(request.splits))
+        if is_stateless(first):
+            runs = [list(numbers)]
+        else:
+            runs = [[number] for number in numbers]
+        for run in runs:
+            began = time.perf_counter()
+            try:
+                if len(run) == len(numbers) and is_stateless(first):
+                    samples = prepare(first, request.X, request.y, request.splits)
+                else:
+                    split = request.splits[run[0]]
+                    samples = prepare_fold(
+                        first, request.X, request.y, run[0], split
+                    )
+            except Exception:
+                # The plain fits run into it too, and say what it is.
+                for c, _ in group:
+                    for split_number in run:
+                        self._plain(c, split_number, "the samples cannot be validated")
+                continue
+            share = (time.perf_counter() - began) / (len(group) * len(run))
+            units = self._units(samples, group, share)
+            self._run_units(samples, units)
+
+    def _units(
+        self, samples: Samples, group: list[tuple[int, Any]], share: float
+    ) -> list[Unit]:
+        """Bind the kernels, and bring entries with the same one together."""
+        units: dict[Any, Unit] = {}
+        bound: dict[Any, Kernel] = {}
+        for c, estimator in group:
+            machine = last_of(estimator)
+            for number, fold in samples.folds.items():
+                try:
+                    machine._views = fold.learnt.get("_views")
+                    kernel = machine._make_kernel()
+                    key = (kernel.key(), number)
+                    if key not in bound:
+                        bound[key] = kernel.bind(fold.X_train)
+                    kernel = bound[key]
+                except Exception as error:
+                    self._plain(c, number, f"the kernel cannot be used: {error}")
+                    continue
+                unit = units.setdefault(kernel.key(), Unit(samples, kernel))
+                model = shared_copy(machine, Given(fold, kernel))
+                unit.entries.append(Entry(c, number, model, estimator, share))
+        return list(units.values())
+
+    def _run_units(self, samples: Samples, units: list[Unit]) -> None:
+        """Deal with units, several at a time if each alone leaves threads idle."""
+        if not units:
+            return
+        n = samples.X.shape[0]
+        dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
+        whole = 0 if samples.is_matrix else n * n * dtype.itemsize
+        largest = max(len(fold.train) for fold in samples.folds.values())
+        squares = self._threads.count * largest**2 * dtype.itemsize
+        left = self._budget - whole - squares
+        if left < 0:
+            reason = (
+                f"the Gram matrix of {n} samples and its parts need "
+                f"{(whole + squares) / 2**20:.0f} MB, and cache_size="
+                f"{self.request.cache_size!r} allows {self._budget / 2**20:.0f} MB"
+            )
+            for unit in units:
+                for entry in unit.entries:
+                    self._plain(entry.candidate, entry.split, reason)
+            return
+        keeps = False
+        if len(units) > 1 and not samples.is_matrix:
+            parts = bytes_of_parts([unit.kernel for unit in units], n)
+            keeps = parts <= left
+            left -= parts if keeps else 0
+        maker = GramMaker(samples.X, dtype, self._threads, keeps=keeps)
+        at_once = 1
+        if whole and len(units[0].entries) < len(units):
+            at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
+        for begin in range(0, len(units), at_once):
+            self._run_batch(units[begin : begin + at_once], maker)
+
+    def _dtype(self, units: list[Unit]) -> np.dtype:
+        """Choose the precision of the Gram matrix as a fit would."""
+        X = units[0].samples.X
+        tol = min(entry.model.tol for unit in units for entry in unit.entries)
+        settings = Settings(tol=tol)
+        if all(tries_single(unit.kernel, Operand(X), settings) for unit in units):
+            return np.dtype(np.float32)
+        return X.dtype
+
+    def _run_batch(self, units: list[Unit], maker: GramMaker) -> None:
+        entries = []
+        jobs: list[Job] = []
+        for unit in units:
+            began = time.perf_counter()
+            if unit.samples.is_matrix:
+                unit.gram = SharedGram.given(unit.samples.X)
+            else:
+                unit.gram = maker.make(unit.kernel)
+                self.n_grams += 1
+            share = (time.perf_counter() - began) / len(unit.entries)
+            for entry in unit.entries:
+                entry.seconds += share
+                entry.model._given.gram = unit.gram
+            self._threads.map(self._ask, unit.entries)
+            jobs += jobs_of(unit)
+            entries += unit.entries
+        n_problems = {
+            id(entry): len(entry.model._given.tasks.specs)
+            for entry in entries
+            if not entry.has_failed
+        }
+        answers: Answers = {}
+
+        def solve(job: Job) -> None:
+            found = solve_job(job, self._threads.stop)
+            answers.update(found)
+            done = sum(1 / n_problems[entry] for entry, _ in found)
+            self._bar.advance(SOLVING * done)
+
+        # The largest first, so that no thread is left with one at the end.
+        jobs.sort(key=lambda job: job.size, reverse=True)
+        self._threads.map(solve, jobs)
+        self._threads.map(lambda entry: self._finish(entry, answers), entries)
+        for unit in units:
+            unit.gram = None
+        for entry in entries:
+            entry.model._given.gram = None
+            if entry.has_failed:
+                self._plain(entry.candidate, entry.split, _WHY_FAILED)
+
+    def _ask(self, entry: Entry) -> None:
+        """Let a machine say which problems it wants solved."""
+        began = time.perf_counter()
+        try:
+            take_tasks(entry.model, self._weights(entry))
+        except Exception:
+            entry.has_failed = True
+        entry.seconds += time.perf_counter() - began
+
+    def _weights(self, entry: Entry) -> Any:
+        request = self.request
+        train = request.splits[entry.split][0]
+        own = _check_method_params(request.X, request.fit_params, train)
+        return own.get(self._weight_name(entry.whole))
+
+    def _finish(self, entry: Entry, answers: dict[tuple[int, int], Solved]) -> None:
+        """Let a machine go on from the solutions, and score it."""
+        if entry.has_failed:
+            return
+        given, request = entry.model._given, self.request
+        solved = [answers[id(entry), t] for t in range(len(given.tasks.specs))]
+        solutions = [s.solution for s in solved if s.solution is not None]
+        if len(solutions) < len(solved):
+            entry.has_failed = True
+            return
+        given.solutions = solutions
+        began = time.perf_counter()
+        fold = given.fold
+        try:
+            entry.model.fit(fold.X_train, fold.y_train, self._weights(entry))
+        except Exception:
+            entry.has_failed = True
+            return
+        now = time.perf_counter()
+        seconds = entry.seconds + sum(s.seconds for s in solved) + now - began
+        result: dict[str, Any] = {"fit_error": None, "fit_time": seconds}
+        if request.scorer is not None:
+            result |= self._scores(entry)
+        result["score_time"] = time.perf_counter() - now
+        result["n_test_samples"] = len(fold.test)
+        given.tasks = given.solutions = None
+        if request.keeps_models:
+            self.models[entry.candidate, entry.split] = entry.model
+        self._note(entry.candidate, entry.split, result, 1 - SOLVING)
+
+    def _scores(self, entry: Entry) -> dict[str, Any]:
+        request, fold = self.request, entry.model._given.fold
+        train, test = request.splits[entry.split]
+        parts = {"test_scores": (fold.X_test, fold.y_test, test)}
+        if request.return_train_score:
+            y_train = None if request.y is None else _safe_indexing(request.y, train)
+            parts["train_scores"] = (fold.X_train, y_train, train)
+        estimator: Any = entry.model
+        is_raw = not _asks_predictions_only(request.scorer) and (
+            isinstance(entry.whole, Pipeline) or not isinstance(request.X, np.ndarray)
+        )
+        if is_raw and isinstance(entry.whole, Pipeline):
+            estimator = _rejoined(entry.whole, fold.before, entry.model)
+        scores = {}
+        for name, (X, y, rows) in parts.items():
+            own = _check_method_params(request.X, request.score_params, rows)
+            if is_raw:
+                X = _safe_indexing(request.X, rows)
+            scores[name] = _score(
+                estimator, X, y, request.scorer, own, request.error_score
+            )
+        return scores
+
+    def _plain(self, c: int, split: int, reason: str) -> None:
+        """Fit and score as scikit-learn does."""
+        request = self.request
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        train, test = request.splits[split]
+        if request.scorer is None:
+            self._plain_model(c, split)
+            return
+        result = _fit_and_score(
+            clone(request.estimator),
+            request.X,
+            request.y,
+            scorer=request.scorer,
+            train=train,
+            test=test,
+            verbose=0,
+            parameters=self._candidates[c],
+            fit_params=request.fit_params,
+            score_params=request.score_params,
+            return_train_score=request.return_train_score,
+            return_n_test_samples=True,
+            return_times=True,
+            error_score=request.error_score,
+        )
+        self._note(c, split, result, 1.0)
+
+    def _plain_model(self, c: int, split: int) -> None:
+        """Fit without scoring."""
+        request = self.request
+        train = request.splits[split][0]
+        model = clone(request.estimator).set_params(**self._candidates[c])
+        X, y = _safe_split(model, request.X, request.y, train)
+        own = _check_method_params(request.X, request.fit_params, train)
+        self.models[c, split] = model.fit(X, y, **own)
+        self._note(c, split, {}, 1.0)
+
+    def _note(self, c: int, split: int, result: dict[str, Any], fits: float) -> None:
+        self.results[c, split] = result
+        self._bar.advance(fits)
+        n_splits = len(self.request.splits)
+        mine = [self.results.get((c, k)) for k in range(n_splits)]
+        if all(r is not None and "test_scores" in r for r in mine):
+            scores = [r["test_scores"] for r in mine if r is not None]
+            if not isinstance(scores[0], dict):
+                self._bar.offer(float(np.mean(scores)), self._candidates[c])
+
+
+def _asks_predictions_only(scorer: Any) -> bool:
+    """Tell whether a scorer is scikit-learn's, which looks at predictions only."""
+    if isinstance(scorer, _MultimetricScorer):
+        return all(_asks_predictions_only(s) for s in scorer._scorers.values())
+    return isinstance(scorer, _BaseScorer | _PassthroughScorer)
+
+
+def _rejoined(pipeline: Pipeline, before: Any, machine: Any) -> Pipeline:
+    """Return the pipeline with its fitted steps and the fitted machine."""
+    joined = clone(pipeline)
+    steps = [] if before is None else before.steps
+    joined.steps = [*steps, (pipeline.steps[-1][0], machine)]
+    return joined
