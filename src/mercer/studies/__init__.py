@@ -6,6 +6,8 @@ the steps that make them again.
 
 from mercer.studies import (
     ecoc_digits,
+    mnist_kernels,
+    svm_from_scratch,
     three_vs_eight,
 )
 from mercer.studies.reproduce import Report, reproduce
@@ -16,6 +18,8 @@ __all__ = ["STUDIES", "Report", "reproduce"]
 STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY
     for module in (
+        mnist_kernels,
+        svm_from_scratch,
         ecoc_digits,
         three_vs_eight,
     )

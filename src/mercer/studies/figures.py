@@ -40,14 +40,18 @@ WIDTH, HEIGHT = 4.4, 3.1
 
 
 def panel(
-    draw: Callable[[Any], None], title: str = "", size: tuple[float, float] | None = None
+    draw: Callable[[Any], None],
+    title: str = "",
+    size: tuple[float, float] | None = None,
 ) -> str:
     """Return the SVG of one pair of axes that ``draw`` draws on."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": "agg"}):
+    with matplotlib.rc_context(
+        {**matplotlib.rcParamsDefault, **STYLE, "backend": "agg"}
+    ):
         figure = Figure(figsize=size or (WIDTH, HEIGHT), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
@@ -138,7 +142,9 @@ def plane(
     def draw(axes: Any) -> None:
         for k, c in enumerate(np.unique(classes)):
             own = points[classes == c]
-            axes.scatter(*own.T[:2], s=10, color=COLOURS[k % len(COLOURS)], linewidths=0)
+            axes.scatter(
+                *own.T[:2], s=10, color=COLOURS[k % len(COLOURS)], linewidths=0
+            )
         if marked is not None and len(marked):
             axes.scatter(
                 *points[marked].T[:2], s=42, facecolors="none", edgecolors="#009e73",

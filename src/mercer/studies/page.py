@@ -131,8 +131,9 @@ def _cell(row: Row, key: str, table: Table) -> Cell:
     comparison = None
     is_percentage = key in table.percentages
     counts = is_percentage and key not in table.shown_only
-    if counts and row.n_test and _is_number(ours) and theirs is not None:
-        comparison = compare(float(ours), theirs, row.n_test, row.n_published)
+    n = row.counted_on(key)
+    if counts and n and isinstance(ours, (int, float)) and theirs is not None:
+        comparison = compare(float(ours), theirs, n, row.n_published)
     return Cell(_text(ours, is_percentage), _text(theirs, is_percentage), comparison)
 
 
@@ -165,7 +166,9 @@ def summarise(sections: Sequence[Section]) -> Summary:
         for shown in section.tables:
             for line in shown.lines:
                 for heading, cell in zip(shown.headings, line.cells, strict=True):
-                    if shown.table.name == "best" and (cell.comparison or cell.published):
+                    if shown.table.name == "best" and (
+                        cell.comparison or cell.published
+                    ):
                         best.append(Best(name, line.label, cell))
                     elif cell.comparison:
                         counts[cell.comparison.verdict] += 1

@@ -140,9 +140,7 @@ def _chosen(names: Sequence[str] | None, studies: dict[str, Study]) -> list[Stud
         names = [names]
     unknown = [name for name in names or () if name not in studies]
     if unknown:
-        raise ValueError(
-            f"Unknown study {unknown[0]!r}. Known: {', '.join(studies)}."
-        )
+        raise ValueError(f"Unknown study {unknown[0]!r}. Known: {', '.join(studies)}.")
     return [studies[name] for name in dict.fromkeys(names or studies)]
 
 

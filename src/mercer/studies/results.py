@@ -29,18 +29,25 @@ class Row:
     """A row of a table: ours, and what a report printed for the same.
 
     ``values`` and ``published`` go by column.  ``n_test`` is how many samples a
-    percentage of ours was counted on, ``n_published`` the same for the report.
+    percentage of ours was counted on, by column if they differ, and ``n_published``
+    the same for the report; None is as many as ours.
     """
 
     table: str
     label: str
     values: Mapping[str, Any]
     published: Mapping[str, float] = field(default_factory=dict)
-    n_test: int | None = None
+    n_test: int | Mapping[str, int] | None = None
     n_published: int | None = None
     seconds: float | None = None
     gap: float | None = None
     note: str = ""
+
+    def counted_on(self, column: str) -> int | None:
+        """Return on how many samples of ours the percentage in a column was counted."""
+        if isinstance(self.n_test, Mapping):
+            return self.n_test.get(column)
+        return self.n_test
 
 
 @dataclass(frozen=True)

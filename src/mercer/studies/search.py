@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mercer import SVC
 from mercer.images import HOG, Deskew
+from mercer.selection import GridSearchCV
 
 __all__ = ["Choice", "choose", "digit_features", "mean_distance", "photo_features",
            "pixels", "validate_on"]  # fmt: skip

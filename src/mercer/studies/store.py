@@ -64,7 +64,9 @@ class Store:
         try:
             stored = json.loads(self.path.read_text(encoding="utf-8"))
             if stored["format"] == FORMAT:
-                self._steps = {key: dict(value) for key, value in stored["steps"].items()}
+                self._steps = {
+                    key: dict(value) for key, value in stored["steps"].items()
+                }
                 for key in self._steps:
                     self.get(key)
         except FileNotFoundError:

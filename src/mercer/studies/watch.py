@@ -55,8 +55,14 @@ class RichWatcher(Watcher):
 
     @contextmanager
     def watch(self, n_steps: int) -> Iterator[None]:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         columns = (
             SpinnerColumn(),
