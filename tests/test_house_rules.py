@@ -142,6 +142,8 @@ def test_documented_attributes_are_the_real_ones(estimator, rng):
     model = estimator()
     if "kernel" in model.get_params():
         model.set_params(kernel="linear")
+    if "kernels" in model.get_params():
+        model.set_params(kernels=["linear"])
     model.fit(rng.normal(size=(20, 3)), np.arange(20) % 2)
     public = {n for n in dir(model) if n.endswith("_") and not n.startswith("_")}
     documented = set(section(estimator, "Attributes"))

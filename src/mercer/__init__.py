@@ -3,6 +3,7 @@
 from mercer import datasets, images, kernels
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
+from mercer.mkl import MKLClassifier, MKLRegressor
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
 from mercer.persistence import load, save
@@ -14,6 +15,8 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "MKLClassifier",
+    "MKLRegressor",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

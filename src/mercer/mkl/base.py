@@ -1,0 +1,163 @@
+"""What a store of base Gram matrices has to answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram import WholeGram, warm_up
+from mercer.kernels.base import Kernel, Scaled, Sum
+from mercer.kernels.given import Custom
+from mercer.kernels.operand import Operand
+from mercer.mkl.weights import Moments
+from mercer.threads import Threads
+
+__all__ = ["STRIP", "BaseGrams", "cut", "run_tiles", "tile_width", "weighted_sum"]
+
+# Rows that are computed or looked at together.
+STRIP = 128
+# Values of one kernel in a tile; of all kernels together four times as many.
+TILE_VALUES = 512 * 1024
+
+
+def weighted_sum(kernels: Sequence[Kernel], weights: NDArray) -> Kernel:
+    """Return the weighted sum, without the kernels of weight 0."""
+    total: Kernel | None = None
+    for kernel, weight in zip(kernels, weights, strict=True):
+        if weight > 0:
+            # A multiple of a multiple is one multiple.
+            factor = float(weight)
+            if isinstance(kernel, Scaled):
+                kernel, factor = kernel.kernel, factor * kernel.factor
+            part = kernel if factor == 1.0 else Scaled(kernel, factor)
+            total = part if total is None else Sum(total, part)
+    # No kernel at all is one that is zero everywhere.
+    return Scaled(kernels[0], 0.0) if total is None else total
+
+
+def cut(n: int, most: int) -> list[slice]:
+    """Cut a range into parts of at most ``most``."""
+    return [slice(a, min(a + most, n)) for a in range(0, n, most)]
+
+
+def tile_width(n_kernels: int) -> int:
+    """Return how many columns a tile of one strip has."""
+    return max(STRIP, TILE_VALUES // STRIP * 4 // max(4, n_kernels))
+
+
+class BaseGrams(ABC):
+    """Base Gram matrices over samples that lie in blocks."""
+
+    def __init__(self, n: int, n_kernels: int, starts: list[int], threads: Threads):
+        self.n = n
+        self.n_kernels = n_kernels
+        self.starts = starts
+        self.threads = threads
+        #: what the matrices are multiplied by wherever they are used
+        self.factors = np.ones(n_kernels)
+
+    @property
+    @abstractmethod
+    def is_double(self) -> bool:
+        """Whether all values are in double precision."""
+
+    @abstractmethod
+    def combined(self, weights: NDArray) -> tuple[Kernel, Operand | WholeGram]:
+        """Return the weighted sum as what the solvers take."""
+
+    @abstractmethod
+    def products(self, B: NDArray) -> NDArray:
+        """Return ``K_k B`` in double precision, shape (n_kernels, n, n_columns)."""
+
+    @abstractmethod
+    def squares(self, rows: NDArray) -> NDArray:
+        """Return the part of all matrices that some samples are."""
+
+    @abstractmethod
+    def add_columns(self, F: NDArray, rows: NDArray, change: NDArray) -> None:
+        """Add ``K_k[:, rows] change`` to ``F`` (n_kernels, n)."""
+
+    @abstractmethod
+    def restricted(self, rows: NDArray, starts: list[int]) -> BaseGrams:
+        """Return the store of some samples."""
+
+    @abstractmethod
+    @abstractmethod
+    def diagonals(self) -> NDArray:
+        """Return the diagonals as they are kept, shape (n_kernels, n)."""
+
+    @abstractmethod
+    def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
+        """Call with some rows and ``K_k[rows]`` of all kernels, one after the other."""
+
+    def normalize(self, how: str | None) -> None:
+        r"""Scale the matrices to a mean diagonal, or a variance, of 1.
+
+        The variance is that of the samples in the space of the kernel,
+        :math:`\frac1n \sum_i K_{ii} - \frac1{n^2} \sum_{ij} K_{ij}`. What is zero or
+        less, of a kernel that tells no samples apart or that is none, stays as it is.
+        """
+        if how is None:
+            return
+        size = self.diagonals().mean(axis=1)
+        least = 0.0
+        if how == "variance":
+            least = 1e-6 * np.abs(size)  # what rounding may leave of nothing
+            ones = np.full((self.n, 1), 1.0 / self.n)
+            size = size - self.quadratic(ones)
+        usable = np.isfinite(size) & (size > least)
+        self.factors = np.where(usable, 1.0 / np.where(usable, size, 1.0), 1.0)
+
+    def quadratic(self, B: NDArray) -> NDArray:
+        """Return ``b_t^T K_k b_t`` summed over the columns, shape (n_kernels,)."""
+        return np.einsum("knt,nt->k", self.products(B), B)
+
+    def moments(self, Y: NDArray, centred: bool, joint: bool) -> Moments:
+        """Return the inner products with ``Y Y^T``, of centred matrices if asked."""
+        Y = Y - Y.mean(axis=0) if centred else Y
+        target = self.quadratic(Y)
+        shape = (self.n_kernels, self.n_kernels) if joint else (self.n_kernels,)
+        gram = np.zeros(shape)
+        sums = np.zeros((self.n_kernels, self.n))
+
+        def visit(rows: slice, values: NDArray) -> None:
+            sums[:, rows] = values.sum(axis=2, dtype=np.float64)
+            flat = values.reshape(self.n_kernels, -1)
+            if joint:
+                np.add(gram, flat @ flat.T, out=gram)
+            else:
+                np.add(gram, [float(np.dot(v, v)) for v in flat], out=gram)
+
+        self._strips(visit)
+        if centred:
+            # <HKH, HLH> = <K, L> - 2/n <K1, L1> + (1'K1)(1'L1)/n^2
+            total = sums.sum(axis=1)
+            inner = sums @ sums.T if joint else (sums * sums).sum(axis=1)
+            outer = np.outer(total, total) if joint else total * total
+            gram = gram - 2.0 / self.n * inner + outer / self.n**2
+        return Moments(target, gram, float((Y.T @ Y).ravel() @ (Y.T @ Y).ravel()))
+
+
+def run_tiles(
+    kernels: Sequence[Kernel],
+    operand: Operand,
+    threads: Threads,
+    work: Callable[[Any], None],
+    tiles: Sequence[Any],
+) -> None:
+    """Run tile jobs in threads; a user's own function only ever in one at a time."""
+    for kernel in kernels:
+        warm_up(kernel, operand)
+    if any(isinstance(leaf, Custom) for kernel in kernels for leaf in kernel.leaves()):
+
+        def in_turn(everything: Sequence[Any]) -> None:
+            for tile in everything:
+                work(tile)
+
+        threads.map(in_turn, [tiles])
+    else:
+        threads.map(work, tiles)

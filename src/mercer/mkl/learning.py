@@ -1,0 +1,106 @@
+"""From tasks to weights: which machines share them, and which method finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.certificates import rounding_errors
+from mercer.kernels.base import Kernel
+from mercer.kernels.operand import Operand
+from mercer.machine import Tasks
+from mercer.mkl.alternate import alternate
+from mercer.mkl.base import BaseGrams
+from mercer.mkl.pairs import minimise
+from mercer.mkl.problem import Found, Problem, solve_fixed
+from mercer.mkl.simple import descend
+from mercer.mkl.weights import alignment_weights
+from mercer.solvers import TaskSpec
+
+__all__ = ["METHODS", "Part", "learn", "settled", "split"]
+
+_ITERATIONS: dict[str, Callable[[Problem, int], Found]] = {
+    "group-lasso": alternate,
+    "smo": minimise,
+    "simple": descend,
+}
+METHODS = ("uniform", "alignment", *_ITERATIONS)
+
+
+class Part(NamedTuple):
+    """Machines that share their weights, on the samples they need."""
+
+    machines: list[int]  #: their numbers
+    samples: NDArray[np.intp]  #: in the order of the store
+    store: BaseGrams
+    specs: list[TaskSpec]
+    folds: list[TaskSpec]  #: of all of them, for calibration
+
+
+def split(store: BaseGrams, tasks: Tasks, per_machine: int, shared: bool) -> list[Part]:
+    """Return what shares weights: everything, or each machine on its samples.
+
+    Of ``per_machine`` problems the first is the machine, the others are its folds.
+    """
+    mains = tasks.specs[::per_machine]
+    if shared:
+        folds = [s for i, s in enumerate(tasks.specs) if i % per_machine]
+        return [Part(list(range(len(mains))), tasks.order, store, mains, folds)]
+    return [_alone(store, tasks, per_machine, t) for t in range(len(mains))]
+
+
+def _alone(store: BaseGrams, tasks: Tasks, per_machine: int, t: int) -> Part:
+    own = tasks.specs[t * per_machine : (t + 1) * per_machine]
+    ranges = [np.arange(*tasks.starts[b : b + 2]) for b in own[0].blocks]
+    starts = np.append(0, np.cumsum([len(r) for r in ranges])).tolist()
+    rows = np.concatenate(ranges)
+    if len(rows) < store.n:
+        blocks = tuple(range(len(ranges)))
+        own = [spec._replace(blocks=blocks) for spec in own]
+        store = store.restricted(rows, starts)
+    return Part([t], tasks.order[rows], store, own[:1], own[1:])
+
+
+def learn(
+    problem: Problem,
+    method: str,
+    max_iter: int,
+    alignment: str,
+    target: Callable[[TaskSpec], NDArray],
+) -> Found:
+    """Find weights and machines.
+
+    ``target`` says what kernels should be aligned with, by row of a problem; of several
+    machines :math:`\\sum_t y_t y_t^T` is the target.
+    """
+    if method in _ITERATIONS:
+        return _ITERATIONS[method](problem, max_iter)
+    store = problem.store
+    weights = np.full(store.n_kernels, 1.0 / store.n_kernels)
+    if method == "alignment":
+        Y = np.zeros((store.n, len(problem.specs)))
+        for t, (spec, rows) in enumerate(zip(problem.specs, problem.rows, strict=True)):
+            Y[rows, t] = target(spec)
+        is_joint = alignment == "joint"
+        moments = store.moments(Y, alignment != "plain", is_joint)
+        weights = alignment_weights(moments, is_joint)
+    return solve_fixed(problem, weights, max_iter)
+
+
+def settled(
+    problem: Problem, end: Found, kernel: Kernel, X: Any, samples: NDArray
+) -> Found:
+    """Certify once more, with the rounding errors of kernel values in the gap."""
+    last = end.last
+    for task, solution in zip(problem.tasks, last.solutions, strict=True):
+        task.beta, task.f = solution.beta, solution.f
+    errors = rounding_errors(kernel, Operand(X, order=samples), problem.tasks)
+    solutions = [
+        s._replace(error=max(s.error, 2.0 * float(e)))
+        for s, e in zip(last.solutions, errors, strict=True)
+    ]
+    problem.rounds.pop()
+    return problem.found(problem.certified(last.weights, solutions, last.s))

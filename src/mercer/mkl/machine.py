@@ -1,0 +1,337 @@
+"""The fit path of machines with several kernels.
+
+validate → bind kernels → base Gram matrices → weights and machines in turn → certify
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from mercer.arrays import frozen
+from mercer.coefficients import Weights
+from mercer.core.problem import Solution
+from mercer.gram import apply
+from mercer.kernels.base import Kernel, Scaled, with_views
+from mercer.kernels.dot import Linear
+from mercer.kernels.expression import as_kernel
+from mercer.kernels.given import Precomputed
+from mercer.kernels.operand import Operand
+from mercer.machine import QUIET, KernelMachine, Tasks
+from mercer.memory import budget_bytes
+from mercer.mkl.base import BaseGrams, weighted_sum
+from mercer.mkl.given import GivenMatrices, check_matrices, check_new_matrices
+from mercer.mkl.inmemory import GramsInMemory
+from mercer.mkl.learning import METHODS, learn, settled, split
+from mercer.mkl.problem import Found, Problem
+from mercer.mkl.store import make_store
+from mercer.mkl.weights import Ball
+from mercer.progress import FitProgress
+from mercer.solvers import Settings, TaskSpec
+from mercer.threads import Threads
+
+__all__ = ["MultiKernelMachine"]
+
+log = logging.getLogger("mercer")
+
+# Rounds without a limit of the user's.
+MOST_ROUNDS = 1000
+# How tightly the machines of the folds of a calibration are solved.
+FOLD_TOLERANCE = 1e-3
+
+
+class MultiKernelMachine(KernelMachine):
+    """What machines with several kernels share."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{
+            name: allowed
+            for name, allowed in KernelMachine._parameter_constraints.items()
+            if name not in ("kernel", "solver", "shrinking")
+        },
+        "kernels": [list, tuple, str, Kernel],
+        "method": [StrOptions(set(METHODS))],
+        "p": [Interval(Real, 1.0, None, closed="left"), None],
+        "penalty": [Interval(Real, 0.0, None, closed="neither"), None],
+        "alignment": [StrOptions({"plain", "centred", "joint"})],
+        "normalize": [StrOptions({"trace", "variance"}), None],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = False
+        tags.input_tags.three_d_array = self._is_precomputed()
+        tags.input_tags.two_d_array = not self._is_precomputed()
+        return tags
+
+    def _problems_per_machine(self) -> int:
+        """Return 1, or with it how many folds of a calibration a machine has."""
+        return 1
+
+    def _is_shared(self) -> bool:
+        """Whether all machines have the same weights."""
+        return True
+
+    def _alignment_target(self, spec: TaskSpec) -> NDArray:
+        """Return what kernels are aligned with, by row of a problem."""
+        raise NotImplementedError
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def _is_function(self) -> bool:
+        return False
+
+    def _ball(self) -> Ball:
+        """Return where the weights may lie, or refuse what contradicts itself."""
+        p = self.p if self.p is not None else (1.0 if self.method == "simple" else 2.0)
+        if self.method == "smo" and not p > 1:
+            raise ValueError(
+                f"method='smo' needs p > 1, got p={p!r}: at p = 1 the dual has corners "
+                "where no pair can go on. Use method='group-lasso' or 'simple', or a p "
+                "close to 1 such as 1.1."
+            )
+        if self.method == "simple" and p != 1:
+            raise ValueError(
+                f"method='simple' is for p = 1, got p={p!r}. Use method='group-lasso' "
+                "or 'smo'."
+            )
+        if self.penalty is not None and self.method not in ("group-lasso", "smo"):
+            raise ValueError(
+                f"penalty={self.penalty!r} is for the methods 'group-lasso' and 'smo', "
+                f"and method={self.method!r}. Set penalty=None."
+            )
+        return Ball(float(p), float(self.penalty or 0.0))
+
+    def _base_kernels(self, X: Any) -> list[Kernel]:
+        """Return the kernels with their numbers."""
+        given = self.kernels
+        if isinstance(given, str | Kernel):
+            given = [given]
+        if not len(given):
+            raise ValueError("kernels is empty: give at least one kernel.")
+        kernels = [
+            as_kernel(k, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+            for k in given
+        ]
+        if any(isinstance(leaf, Precomputed) for k in kernels for leaf in k.leaves()):
+            raise ValueError(
+                "A precomputed kernel cannot be one of several. Set "
+                "kernels='precomputed' and pass all matrices as X, of shape "
+                "(n_kernels, n_samples, n_samples)."
+            )
+        views = self._views
+        named = [with_views(k, views) if views else k for k in kernels]
+        return [kernel.bind(X) for kernel in named]
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        self._ball()
+        if not self._is_precomputed():
+            return super()._validate(X, y)
+        self._views: Any = None
+        matrices, y = check_matrices(X, y)
+        self.n_features_in_ = matrices.shape[1]
+        self.shape_fit_ = (len(matrices.matrices), *matrices.shape)
+        return matrices, y
+
+    @QUIET
+    def _solve(
+        self, X: Any, y: Any, targets: NDArray, sample_weight: Any
+    ) -> tuple[Tasks, list[Solution]]:
+        anchor = X.matrices[0] if isinstance(X, GivenMatrices) else X
+        weight = _check_sample_weight(
+            sample_weight, anchor, dtype=np.float64, allow_all_zero_weights=True
+        )
+        tasks = self._tasks(targets, weight)
+        kernels = [] if self._is_precomputed() else self._base_kernels(X)
+        with Threads(self.n_jobs) as threads:
+            progress = FitProgress(self, X, y, self.verbose, threads.stop)
+            # Where single precision is not enough, once more in double precision.
+            for tol in (self.tol, 0.0):
+                store = self._store(X, kernels, tasks, threads, tol)
+                found, solutions = self._run(store, kernels, X, tasks, progress)
+                is_over = max(f.n_iter for f in found) >= self._most_rounds()
+                if self.converged_ or store.is_double or is_over or threads.stop[0]:
+                    break
+            progress.finish(solutions)
+        self._keep_weights(kernels, store.factors, found)
+        if not self.converged_:
+            self._warn_of(found, progress.stopped_early)
+        return tasks, solutions
+
+    def _store(
+        self, X: Any, kernels: list[Kernel], tasks: Tasks, threads: Threads, tol: float
+    ) -> BaseGrams:
+        """Return the base Gram matrices, samples block by block."""
+        order = tasks.order
+        in_order = bool((np.diff(order) == 1).all())
+        starts = list(tasks.starts)
+        if isinstance(X, GivenMatrices):
+            matrices = X.matrices
+            if not in_order:
+                matrices = [m[np.ix_(order, order)] for m in matrices]
+            store: BaseGrams = GramsInMemory(matrices, starts, threads)
+        else:
+            data = Operand(X, order=None if in_order else order, run=threads.map)
+            budget = budget_bytes(self.cache_size)
+            store = make_store(kernels, data, starts, budget, threads, tol)
+        store.normalize(self.normalize)
+        return store
+
+    def _most_rounds(self) -> int:
+        return MOST_ROUNDS if self.max_iter < 0 else max(1, self.max_iter)
+
+    def _run(
+        self,
+        store: BaseGrams,
+        kernels: list[Kernel],
+        X: Any,
+        tasks: Tasks,
+        progress: FitProgress,
+    ) -> tuple[list[Found], list[Solution]]:
+        """Learn the weights, of all machines or of each, and certify the outcome."""
+        step = self._problems_per_machine()
+        solutions: list[Any] = [None] * len(tasks.specs)
+        found, converged = [], []
+        settings = Settings(
+            tol=self.tol,
+            cache_size=self.cache_size,
+            seed=check_random_state(self.random_state).randint(2**31 - 1),
+        )
+        for part in split(store, tasks, step, self._is_shared()):
+            problem = Problem(part.store, part.specs, self._ball(), settings, progress)
+            end = learn(
+                problem, self.method, self._most_rounds(), self.alignment,
+                self._alignment_target,
+            )  # fmt: skip
+            weights = end.last.weights
+            if kernels:
+                kernel = weighted_sum(kernels, weights * store.factors)
+                end = settled(problem, end, kernel, X, part.samples)
+            is_within = end.last.is_within(self.tol)
+            converged.append(is_within)
+            found.append(end)
+            for t, solution in zip(part.machines, end.last.solutions, strict=True):
+                solutions[t * step] = solution._replace(converged=is_within)
+            if part.folds:
+                other = Problem(
+                    part.store, part.folds, problem.ball, settings, progress
+                )
+                folds = other.solve(weights, tol=FOLD_TOLERANCE).solutions
+                converged += [s.converged for s in folds]
+                for i, t in enumerate(part.machines):
+                    own = folds[i * (step - 1) : (i + 1) * (step - 1)]
+                    solutions[t * step + 1 : (t + 1) * step] = own
+        self.converged_ = all(converged)
+        self.fit_status_ = 0 if self.converged_ else 1
+        return found, solutions
+
+    def _keep_weights(
+        self, kernels: list[Kernel], factors: NDArray, found: list[Found]
+    ) -> None:
+        """Keep weights and certificates: one of each, or one for each machine."""
+        weights = np.array([end.last.weights for end in found])
+        objective = np.array([-end.last.dual for end in found])
+        gap = np.array([end.last.gap for end in found])
+        n_iter = np.array([end.n_iter for end in found], dtype=np.int32)
+        self._kernels, self._factors = kernels, factors
+        self.history_ = [end.history for end in found]
+        shared = self._is_shared()
+        if self._is_precomputed():
+            self.kernel_: Any = Precomputed()
+        else:
+            sums = [weighted_sum(kernels, row * factors) for row in weights]
+            self.kernel_ = sums[0] if shared else sums
+        self.weights_ = weights[0] if shared else weights
+        self._certificate = (
+            (float(objective[0]), float(gap[0]), int(n_iter[0]))
+            if shared
+            else (objective, gap, n_iter)
+        )
+
+    def _report_problem(self) -> None:
+        """Let the certificates be those of weights and machines together."""
+        certificate: Any = self._certificate
+        self.objective_: Any = certificate[0]
+        self.dual_gap_: Any = certificate[1]
+        self.n_iter_: Any = certificate[2]
+        del self._certificate
+
+    def _warn_of(self, found: list[Found], stopped_early: bool) -> None:
+        worst = max(found, key=lambda end: end.last.gap / abs(end.last.primal or 1.0))
+        n_iter = max(end.n_iter for end in found)
+        if stopped_early:
+            remedy = "A callback asked for an early end."
+        elif n_iter >= self._most_rounds():
+            remedy = f"It ended after max_iter={self.max_iter} rounds; raise max_iter."
+        else:
+            remedy = "Scale the data, lower C, or raise tol."
+        part = worst.last.gap / abs(worst.last.primal or 1.0)
+        warnings.warn(
+            f"{type(self).__name__} did not converge: a dual gap of "
+            f"{worst.last.gap:.3g}, {part:.2g} of the value, is left after {n_iter} "
+            f"rounds, more than tol={self.tol:g}. {remedy}",
+            ConvergenceWarning,
+            stacklevel=7,  # where the user called fit, past two wrappers
+        )
+
+    def _validate_for_predict(self, X: Any) -> Any:
+        if not self._is_precomputed():
+            return super()._validate_for_predict(X)
+        check_is_fitted(self)
+        self._check_internals()
+        return check_new_matrices(X, self.shape_fit_[0], self.shape_fit_[1])
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, where only a linear kernel of all is left."""
+        kernel = getattr(self, "kernel_", None)
+        factor = 1.0
+        if isinstance(kernel, Scaled):
+            kernel, factor = kernel.kernel, kernel.factor
+        if not isinstance(kernel, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return frozen(factor * (self._weights().matrix.T @ self.support_vectors_))
+
+    @QUIET
+    def _decisions(self, X: Any) -> NDArray:
+        if self._is_shared() and not self._is_precomputed():
+            return super()._decisions(X)
+        X = self._validate_for_predict(X)
+        matrix, starts = self._weights()
+        values = np.zeros((X.shape[0], matrix.shape[1]))
+        by_machine = np.broadcast_to(
+            self.weights_ * self._factors, (matrix.shape[1], len(self._factors))
+        )
+        used = np.flatnonzero(by_machine.any(axis=0))
+        scaled = {k: sparse.csr_array(matrix * by_machine[:, k]) for k in used}
+        if self._is_precomputed():
+            for k in used:
+                given = X.matrices[k][:, self.support_].astype(np.float64)
+                values += given @ scaled[k]
+        else:
+            with Threads(self.n_jobs) as threads:
+                left, right = (
+                    Operand(data.astype(np.float64), run=threads.map)
+                    for data in (X, self.support_vectors_)
+                )
+                for k in used:
+                    weights = Weights(scaled[k], starts)
+                    values += apply(self._kernels[k], left, right, weights, threads)
+        values = values + self.intercept_
+        if not np.isfinite(values).all():
+            raise ValueError(
+                "The decision values are not finite: X has too large values; scale it."
+            )
+        return values

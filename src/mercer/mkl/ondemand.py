@@ -1,0 +1,116 @@
+"""Base Gram matrices of which nothing is kept but the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels.base import Kernel, evaluate_once
+from mercer.kernels.operand import Operand, Pair, Scratch
+from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles, tile_width, weighted_sum
+from mercer.threads import Threads
+
+__all__ = ["GramsOnDemand"]
+
+
+class GramsOnDemand(BaseGrams):
+    """Base matrices of which nothing is kept but the samples."""
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        operand: Operand,
+        starts: list[int],
+        threads: Threads,
+    ):
+        super().__init__(len(operand), len(kernels), starts, threads)
+        self.kernels = list(kernels)
+        self.operand = operand
+
+    @property
+    def is_double(self) -> bool:
+        return self.operand.dtype == np.float64
+
+    def combined(self, weights: NDArray) -> tuple[Kernel, Operand]:
+        return weighted_sum(self.kernels, weights * self.factors), self.operand
+
+    def _visit(self, left: Operand, right: Operand, visit: Callable[..., None]) -> None:
+        """Call with rows, columns, kernel and block, all kernels of a tile together."""
+        width = tile_width(self.n_kernels)
+        columns = [(where, right.rows(where)) for where in cut(len(right), width)]
+
+        def work(rows: slice) -> None:
+            part = left.rows(rows)
+            for where, other in columns:
+                pair = Pair(part, other, scratch=Scratch())
+                for k, kernel in enumerate(self.kernels):
+                    values = evaluate_once(kernel, pair)
+                    if self.factors[k] != 1.0:
+                        values = values * values.dtype.type(self.factors[k])
+                    visit(rows, where, k, values)
+
+        tiles = cut(len(left), STRIP)
+        run_tiles(self.kernels, right, self.threads, work, tiles)
+
+    def _times(self, left: Operand, rows: NDArray, B: NDArray) -> NDArray:
+        """Return ``K_k(left, samples rows) B``."""
+        F = np.zeros((self.n_kernels, len(left), B.shape[1]))
+        right = self.operand.rows(rows)
+        weight = B.astype(self.operand.dtype)
+
+        def visit(part: slice, where: slice, k: int, values: NDArray) -> None:
+            F[k, part] += values @ weight[where]
+
+        if len(rows):
+            self._visit(left, right, visit)
+        return F
+
+    def diagonals(self) -> NDArray:
+        return np.stack([kernel.diagonal(self.operand) for kernel in self.kernels])
+
+    def products(self, B: NDArray) -> NDArray:
+        used = np.flatnonzero(B.any(axis=1))
+        return self._times(self.operand, used, B[used])
+
+    def quadratic(self, B: NDArray) -> NDArray:
+        used = np.flatnonzero(B.any(axis=1))
+        F = self._times(self.operand.rows(used), used, B[used])
+        return np.einsum("knt,nt->k", F, B[used])
+
+    def squares(self, rows: NDArray) -> NDArray:
+        part = self.operand.rows(rows)
+        shape = (self.n_kernels, len(rows), len(rows))
+        squares = np.empty(shape, dtype=self.operand.dtype)
+
+        def visit(mine: slice, where: slice, k: int, values: NDArray) -> None:
+            squares[k, mine, where] = values
+
+        self._visit(part, part, visit)
+        return squares
+
+    def add_columns(self, F: NDArray, rows: NDArray, change: NDArray) -> None:
+        F += self._times(self.operand, rows, change[:, None])[:, :, 0]
+
+    def restricted(self, rows: NDArray, starts: list[int]) -> BaseGrams:
+        if len(rows) == self.n:
+            return self
+        part = Operand(self.operand.raw_rows(rows))
+        store = GramsOnDemand(self.kernels, part, starts, self.threads)
+        store.factors = self.factors
+        return store
+
+    def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
+        for rows in cut(self.n, STRIP):
+            shape = (self.n_kernels, rows.stop - rows.start, self.n)
+            strip = np.empty(shape, dtype=self.operand.dtype)
+
+            def keep(
+                mine: slice, where: slice, k: int, values: NDArray, strip: Any = strip
+            ) -> None:
+                strip[k, mine, where] = values
+
+            self._visit(self.operand.rows(rows), self.operand, keep)
+            visit(rows, strip)

@@ -1,0 +1,175 @@
+r"""SMO for :math:`\ell_p`-norm multiple kernel learning, on working sets.
+
+Every machine keeps :math:`f_k = K_k \beta` for each base kernel.  A round goes over the
+machines: each picks the variables that violate most at the weights of the moment, takes
+exact pair steps on them (:mod:`mercer.core.mkl`), in which the weights move along, and
+brings its products up to date.  So only the matrices of a working set are at hand, be
+they in memory or computed.
+
+Near p = 1 the weights react violently to small steps; the way there leads through
+larger p, of which each is solved loosely and is where the next begins.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.choice import choose_set
+from mercer.core.mkl import minimise_shared_pairs
+from mercer.core.problem import Solution, certify
+from mercer.mkl.problem import SAFETY, Found, Problem, Round
+
+__all__ = ["minimise"]
+
+# Bytes for the matrices of a working set, which should stay in a processor's cache.
+SET_BYTES = 24 * 2**20
+SMALLEST_SET, LARGEST_SET = 128, 1024
+# A working set is solved to this part of what the whole is violated by.
+INNER_TOLERANCE = 0.1
+# From here on the way to p = 1 begins: p - 1 becomes half of it in each stage.
+DIRECT_FROM = 1.4
+# What is left of the gap at each stage but the last.
+STAGE_TOLERANCE = 0.05
+
+
+class _Machine:
+    """One machine: its coefficients and its products with all base kernels."""
+
+    def __init__(self, problem: Problem, t: int, beta: NDArray):
+        self.problem = problem.specs[t].problem
+        self.rows = problem.rows[t]
+        self.beta = beta.copy()
+        self.F = np.empty(0)
+        self.set = np.flatnonzero((beta > self.problem.lo) & (beta < self.problem.hi))
+        self.n_iter = 0
+        self.gap = np.inf
+        self.done = False
+        self.all: NDArray | None = None  #: the matrices, where they are one set
+
+    def f(self, weights: NDArray) -> NDArray:
+        """Return the products with the weighted sum, by row of the machine."""
+        return (weights @ self.F)[self.rows]
+
+    def s(self) -> NDArray:
+        """Return its part of s."""
+        B = np.bincount(self.problem.row, self.beta, len(self.rows))
+        return self.F[:, self.rows] @ B
+
+    def solution(self, weights: NDArray, error: float) -> Solution:
+        """Return where it stands, with its certificate."""
+        f = self.f(weights)
+        found = certify(self.problem, self.beta, f)
+        self.gap = found.kkt_gap
+        return Solution(
+            self.beta.copy(), f, *found[:4], self.n_iter, False, found[4], error
+        )
+
+
+def minimise(problem: Problem, max_iter: int) -> Found:
+    """Solve the problem for p > 1; ``max_iter`` limits the rounds."""
+    first = problem.solve(problem.ball.uniform(problem.store.n_kernels))
+    machines = [_Machine(problem, t, s.beta) for t, s in enumerate(first.solutions)]
+    _refresh(problem, machines)
+    target = problem.ball
+    stage = DIRECT_FROM
+    while target.p < stage:
+        problem.ball = target._replace(p=stage)
+        _run(problem, machines, max(problem.tol, STAGE_TOLERANCE), max_iter)
+        stage = 1.0 + 0.5 * (stage - 1.0)
+    problem.ball = target
+    while True:
+        _run(problem, machines, SAFETY * problem.tol, max_iter)
+        _refresh(problem, machines)
+        now = _look(problem, machines)
+        over = problem.is_stopped or len(problem.rounds) >= max_iter
+        if over or now.is_within(problem.tol) or _floor(problem, now) is None:
+            return problem.found(now)
+        problem.inner_tol = _floor(problem, now) or problem.inner_tol
+
+
+def _floor(problem: Problem, now: Round) -> float | None:
+    """Return a tighter tolerance than the last, if there is one."""
+    tol = 0.2 * problem.inner_tol
+    return tol if tol >= problem.least_tol else None
+
+
+def _refresh(problem: Problem, machines: list[_Machine]) -> None:
+    """Compute all products anew."""
+    F = problem.store.products(problem.coefficients([m.beta for m in machines]))
+    for t, machine in enumerate(machines):
+        machine.F = np.ascontiguousarray(F[:, :, t])
+
+
+def _look(problem: Problem, machines: list[_Machine]) -> Round:
+    """Return where all machines stand."""
+    s = np.sum([machine.s() for machine in machines], axis=0)
+    weights = problem.ball.best(s)
+    solutions = [machine.solution(weights, 0.0) for machine in machines]
+    if problem.report is not None:
+        problem.report(machines)
+    return problem.certified(weights, solutions, s)
+
+
+def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) -> None:
+    """Take rounds until the gap is within ``tol``."""
+    n_stalled = 0
+    while True:
+        now = _look(problem, machines)
+        over = problem.is_stopped or len(problem.rounds) >= max_iter
+        if over or now.is_within(tol) or n_stalled > 2:
+            return
+        violation = max(machine.gap for machine in machines)
+        # No tighter than the gap asks for: it is about the violation times the mass.
+        part = 0.5 * tol * abs(now.primal) / max(now.gap, 1e-300)
+        wanted = max(problem.least_tol, violation * min(INNER_TOLERANCE, part))
+        steps = sum(_improve(problem, machines, m, wanted) for m in machines)
+        n_stalled = 0 if steps else n_stalled + 1
+        if not steps and wanted <= problem.least_tol:
+            return
+
+
+def _improve(
+    problem: Problem, machines: list[_Machine], machine: _Machine, tol: float
+) -> int:
+    """Take pair steps on a working set of one machine; return how many."""
+    store, ball = problem.store, problem.ball
+    own = machine.problem
+    s = np.sum([m.s() for m in machines], axis=0)
+    weights = ball.best(s)
+    size = set_size(store.n_kernels, 8 if store.is_double else 4)
+    f = machine.f(weights)
+    if len(machine.rows) <= size:
+        chosen = np.arange(len(own.p))
+        rows = np.arange(len(machine.rows))
+        if machine.all is None:
+            machine.all = store.squares(machine.rows)
+        K = machine.all
+    else:
+        mask, gap = choose_set(own, machine.beta, f, machine.set, size, size // 2, tol)
+        if gap <= tol or not mask.any():
+            return 0
+        machine.set = chosen = np.flatnonzero(mask)
+        rows = np.unique(own.row[chosen])
+        K = store.squares(machine.rows[rows])
+    beta = machine.beta[chosen]
+    row = np.searchsorted(rows, own.row[chosen])
+    F = np.ascontiguousarray(machine.F[:, machine.rows[rows]])
+    steps, _, _ = minimise_shared_pairs(
+        K, own.p[chosen], own.lo[chosen], own.hi[chosen], row, own.group[chosen],
+        beta, F, s, ball.q, ball.penalty, tol, 50 * len(chosen) + 1000,
+        store.threads.stop,
+    )  # fmt: skip
+    change = np.bincount(row, beta - machine.beta[chosen], len(rows))
+    machine.beta[chosen] = beta
+    moved = np.flatnonzero(change)
+    if len(moved):
+        store.add_columns(machine.F, machine.rows[rows[moved]], change[moved])
+    machine.n_iter += int(steps)
+    return int(steps)
+
+
+def set_size(n_kernels: int, itemsize: int) -> int:
+    """Return how many rows a working set has."""
+    size = int(np.sqrt(SET_BYTES / (itemsize * n_kernels)))
+    return int(np.clip(size, SMALLEST_SET, LARGEST_SET))

@@ -1,0 +1,204 @@
+r"""One problem of multiple kernel learning: machines that share their kernel weights.
+
+The weights d and the coefficients :math:`\beta_t` of every machine are certified
+together.  With :math:`s_k = \sum_t \beta_t^T K_k \beta_t` the duality gap is the sum of
+the gaps of the machines with the kernel :math:`\sum_k d_k K_k`, and what the weights
+cost above the best ones for s (:meth:`mercer.mkl.weights.Ball.excess`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.decompose import Task
+from mercer.core.problem import Solution
+from mercer.mkl.base import BaseGrams
+from mercer.mkl.weights import Ball
+from mercer.solvers import Settings, TaskSpec, solve_many
+
+__all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
+
+# The solvers stop at this part of the tolerance: the rest is for rounding errors.
+SAFETY = 0.9
+# Machines are solved as tightly as this at first, in units of the margin; no tighter
+# than the least, where rounding in single precision would not let them.
+LOOSE = 0.05
+TIGHTEST = 1e-11
+# Part of the largest value there could be that counts as nothing.
+NOTHING = 1e-9
+TIGHTEST_SINGLE = 2e-6
+
+
+class Round(NamedTuple):
+    """Where the problem stands: weights, machines, and how good both are."""
+
+    weights: NDArray
+    solutions: list[Solution]
+    s: NDArray  #: summed over the machines, shape (n_kernels,)
+    primal: float  #: value at these weights, an upper bound of the least
+    dual: float  #: a lower bound
+    machine_gap: float  #: what the machines add to the gap
+    excess: float  #: what the weights add
+    size: float = 0.0  #: values below this are nothing but rounding
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual."""
+        return self.machine_gap + self.excess
+
+    def is_within(self, tol: float) -> bool:
+        """Whether the gap is at most this part of the value."""
+        return bool(self.gap <= tol * max(abs(self.primal), self.size))
+
+
+class Found(NamedTuple):
+    """The end of a run."""
+
+    last: Round
+    n_iter: int
+    history: dict[str, NDArray]
+
+
+class Problem:
+    """Machines on base Gram matrices, with one set of weights."""
+
+    def __init__(
+        self,
+        store: BaseGrams,
+        specs: Sequence[TaskSpec],
+        ball: Ball,
+        settings: Settings,
+        report: Callable[[Sequence[Any]], None] | None = None,
+    ):
+        self.store = store
+        self.specs = list(specs)
+        self.ball = ball
+        self.settings = settings
+        self.tol = settings.tol
+        self.report = report
+        self.tasks = [Task(s.problem, s.blocks, store.starts) for s in specs]
+        self.rows = [t.gram_rows(np.arange(len(t.f))) for t in self.tasks]
+        self.rounds: list[tuple[float, float, NDArray]] = []
+        self.inner_tol = LOOSE
+        self._size = NOTHING * sum(
+            float(np.abs(s.problem.p) @ (s.problem.hi - s.problem.lo)) for s in specs
+        )
+        self.is_fixed = False  #: whether the weights are what they are
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody asked for an early end."""
+        return bool(self.store.threads.stop[0])
+
+    def coefficients(self, betas: Sequence[NDArray]) -> NDArray:
+        """Return the coefficients by sample, shape (n, n_tasks)."""
+        B = np.zeros((self.store.n, len(betas)))
+        for t, (spec, rows, beta) in enumerate(
+            zip(self.specs, self.rows, betas, strict=True)
+        ):
+            B[rows, t] = np.bincount(spec.problem.row, beta, len(rows))
+        return B
+
+    def solve(
+        self, weights: NDArray, before: Round | None = None, tol: float | None = None
+    ) -> Round:
+        """Solve the machines with fixed weights, from where they stood before."""
+        specs = self.specs
+        if before is not None:
+            specs = [
+                spec._replace(problem=spec.problem._replace(start=solution.beta))
+                for spec, solution in zip(specs, before.solutions, strict=True)
+            ]
+        kernel, data = self.store.combined(weights)
+        settings = self.settings._replace(
+            tol=self.inner_tol if tol is None else tol, max_iter=-1
+        )
+        solutions = solve_many(
+            kernel, data, self.store.starts, specs, settings, self.store.threads,
+            self.report,
+        )  # fmt: skip
+        return self.certified(weights, solutions)
+
+    def certified(
+        self, weights: NDArray, solutions: list[Solution], s: NDArray | None = None
+    ) -> Round:
+        """Return both bounds for weights and machines, and note them."""
+        if s is None:
+            B = self.coefficients([solution.beta for solution in solutions])
+            s = self.store.quadratic(B)
+        machine_gap = sum(
+            gap_bound(spec, solution)
+            for spec, solution in zip(self.specs, solutions, strict=True)
+        )
+        excess = 0.0 if self.is_fixed else self.ball.excess(weights, s)
+        linear = sum(
+            float(spec.problem.p @ solution.beta)
+            for spec, solution in zip(self.specs, solutions, strict=True)
+        )
+        if self.is_fixed:
+            dual = -linear - 0.5 * float(weights @ s)
+        else:
+            dual = -linear - self.ball.dual_term(s)
+        if not np.isfinite(dual + machine_gap + excess):
+            raise ValueError(
+                "The dual coefficients or kernel weights are not finite. The input "
+                "data may contain large values and need to be preprocessed."
+            )
+        found = Round(
+            weights, solutions, s, dual + machine_gap + excess, dual, machine_gap,
+            excess, self._size,
+        )  # fmt: skip
+        self.rounds.append((-dual, found.gap, weights))
+        return found
+
+    def tighten(self, found: Round) -> bool:
+        """Solve machines more tightly if they hold the gap up; False if they cannot."""
+        if found.machine_gap <= 0.5 * max(
+            found.excess, 0.5 * self.tol * abs(found.primal)
+        ):
+            return True
+        if self.inner_tol <= self.least_tol:
+            return False
+        self.inner_tol = max(self.least_tol, 0.2 * self.inner_tol)
+        return True
+
+    @property
+    def least_tol(self) -> float:
+        """How tightly machines can be solved in the precision of the matrices."""
+        return TIGHTEST if self.store.is_double else TIGHTEST_SINGLE
+
+    def found(self, last: Round) -> Found:
+        """Return the end of the run with its history."""
+        objective, gap, weights = zip(*self.rounds, strict=True)
+        history = {
+            "objective": np.array(objective),
+            "dual_gap": np.array(gap),
+            "weights": np.array(weights),
+        }
+        return Found(last, len(self.rounds), history)
+
+
+def gap_bound(spec: TaskSpec, solution: Solution) -> float:
+    """Return the duality gap of a machine, the rounding errors of f included."""
+    p, lo, hi, _, row, group = spec.problem
+    slack = solution.f[row] + p - np.asarray(solution.multipliers)[group]
+    error = solution.error
+    above = (slack + error) * (solution.beta - lo)
+    below = (slack - error) * (solution.beta - hi)
+    return float(np.maximum(above, below).sum())
+
+
+def solve_fixed(problem: Problem, weights: NDArray, max_iter: int) -> Found:
+    """Solve the machines alone, with weights that are not to be changed."""
+    problem.is_fixed = True
+    now = problem.solve(weights)
+    while not now.is_within(SAFETY * problem.tol):
+        over = problem.is_stopped or len(problem.rounds) >= max_iter
+        if over or not problem.tighten(now):
+            break
+        now = problem.solve(weights, now)
+    return problem.found(now)

@@ -1,0 +1,53 @@
+"""The one store of base Gram matrices, within a budget of memory.
+
+Where all of them fit, they are computed once, in single precision unless they are
+small, one triangle and all kernels of a tile together, so that what kernels share
+(products, distances) is computed once.  Where they do not fit, nothing is kept but the
+samples: weighted sums become a kernel like any other, of which the solvers compute the
+rows they need, and products are computed anew tile by tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.operand import Operand
+from mercer.mkl.base import BaseGrams
+from mercer.mkl.inmemory import GramsInMemory
+from mercer.mkl.ondemand import GramsOnDemand
+from mercer.threads import Threads
+
+__all__ = ["make_store"]
+
+# Up to this many samples, and below this tolerance, values are in double precision.
+DOUBLE_UP_TO = 1000
+LEAST_FOR_SINGLE = 1e-5
+
+
+def make_store(
+    kernels: Sequence[Kernel],
+    operand: Operand,
+    starts: list[int],
+    budget: int,
+    threads: Threads,
+    tol: float = 1e-3,
+) -> BaseGrams:
+    """Return a store that keeps the matrices if they fit into so many bytes.
+
+    Beside them must fit their weighted sum, and what a solver copies of it.
+    """
+    n = len(operand)
+    values = (len(kernels) + 1.5) * n * n
+    is_double = n <= DOUBLE_UP_TO or tol < LEAST_FOR_SINGLE
+    dtype = np.dtype(np.float64 if is_double else np.float32)
+    if values * dtype.itemsize > budget:
+        dtype = np.dtype(np.float64 if tol < LEAST_FOR_SINGLE else np.float32)
+    if operand.dtype != dtype:
+        operand = operand.astype(dtype)
+    fits = values * dtype.itemsize <= budget
+    if fits:
+        return GramsInMemory.compute(kernels, operand, starts, threads)
+    return GramsOnDemand(kernels, operand, starts, threads)
