@@ -6,6 +6,8 @@ from mercer.libsvm import export_libsvm
 from mercer.mkl import MKLClassifier, MKLRegressor
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
+from mercer.online import OnlineSVC
+from mercer.passive import PassiveAggressiveClassifier
 from mercer.persistence import load, save
 from mercer.svc import SVC
 from mercer.svdd import SVDD
@@ -20,6 +22,8 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineSVC",
+    "PassiveAggressiveClassifier",
     "datasets",
     "export_libsvm",
     "gram_matrix",

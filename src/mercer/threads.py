@@ -10,8 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Threads"]
+__all__ = ["Threads", "one_blas_thread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -75,6 +76,16 @@ class _BlasHold:
 _blas = _BlasHold()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.forget)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: for small products, waiting for others costs more."""
+    _blas.take()
+    try:
+        yield
+    finally:
+        _blas.release()
 
 
 def _is_one_of_many() -> bool:

@@ -1,0 +1,289 @@
+r"""Passive-aggressive steps, on weights of features and on coefficients of samples.
+
+With the hinge loss :math:`\ell = \max\{0, 1 - y f(x)\}` a sample with any positive loss
+(not only one on the wrong side) moves the weights by :math:`\tau y x`,
+
+.. math::
+
+    \tau = \ell / \|x\|^2, \qquad \min\{C, \ell / \|x\|^2\}, \qquad
+    \ell / (\|x\|^2 + 1/2C),
+
+which are PA, PA-I and PA-II.  In the multi-class form the loss is
+:math:`\max\{0, 1 - (f_y - \max_{r \ne y} f_r)\}`, the weights of class y and of the
+best other class r move by :math:`\pm\tau x`, and :math:`\|x\|^2` becomes
+:math:`2\|x\|^2`.
+
+The intercept moves by :math:`\tau y` and does not count in the norm, as in
+scikit-learn.  Averages are kept as :math:`\bar w = w - u / t` with
+:math:`u = \sum_s (s - 1) \Delta_s`, so that a sample without loss costs nothing.
+
+Reference: Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive
+algorithms", JMLR 7, 2006.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.jit import jit
+
+__all__ = [
+    "PA",
+    "PA1",
+    "PA2",
+    "Rule",
+    "pass_over_dense",
+    "pass_over_kernel",
+    "pass_over_sparse",
+]
+
+PA, PA1, PA2 = 0, 1, 2
+
+
+class Rule(NamedTuple):
+    """How a loss becomes a step."""
+
+    variant: int
+    C: float
+    share: float  #: of a step that the intercept takes; 0 for none
+    together: bool  #: whether all classes are updated as one, or each by itself
+    averages: bool
+
+
+@jit
+def _size(loss, norm, rule):
+    """Return the step for a loss; 0 where the sample is no direction to move in."""
+    if not loss > 0.0:
+        return 0.0
+    if rule.variant == PA2:
+        return loss / (norm + 0.5 / rule.C)
+    if norm == 0.0:
+        return 0.0
+    if rule.variant == PA1:
+        return min(rule.C, loss / norm)
+    return loss / norm
+
+
+@jit
+def _steps(f, label, norm, weight, factor, rule, learns, step, losses):
+    """Fill ``step`` (n_tasks,) with signed steps; tell whether any is not 0.
+
+    A task of two classes has the second on its positive side.  ``factor`` are the
+    weights of the classes; of one class against the rest only the one is weighted, as
+    in scikit-learn.  ``losses`` add up.
+    """
+    n_tasks = len(f)
+    step[:] = 0.0
+    if rule.together and n_tasks > 1:
+        rival = 0 if label != 0 else 1
+        for t in range(n_tasks):
+            if t != label and f[t] > f[rival]:
+                rival = t
+        loss = max(0.0, 1.0 - (f[label] - f[rival]))
+        size = weight * factor[label] * _size(loss, 2.0 * norm, rule)
+        for t in range(n_tasks):
+            losses[t] += loss
+        step[label] = size
+        step[rival] = -size
+        return size != 0.0
+    moves = False
+    for t in range(n_tasks):
+        if learns[t]:
+            positive = label == t if n_tasks > 1 else label == 1
+            sign = 1.0 if positive else -1.0
+            loss = max(0.0, 1.0 - sign * f[t])
+            losses[t] += loss
+            step[t] = sign * weight * _size(loss, norm, rule)
+            if positive or n_tasks == 1:
+                step[t] *= factor[label]
+            moves = moves or step[t] != 0.0
+    return moves
+
+
+@jit
+def pass_over_dense(
+    X: NDArray,
+    labels: NDArray,
+    weight: NDArray,
+    factor: NDArray,
+    order: NDArray,
+    rule: Rule,
+    learns: NDArray,
+    w: NDArray,
+    b: NDArray,
+    u: NDArray,
+    v: NDArray,
+    t0: float,
+    losses: NDArray,
+):
+    """Go once over samples; ``w`` (n_tasks, d), ``b`` and what averages need change.
+
+    ``u`` and ``v`` are for the averages of ``w`` and ``b``; ``t0`` is the number of
+    samples before.  Returns that number after.
+    """
+    n_tasks = len(w)
+    f, step = np.empty(n_tasks), np.empty(n_tasks)
+    for k in order:
+        x = X[k]
+        for t in range(n_tasks):
+            row = w[t]
+            total = 0.0
+            for c in range(len(row)):
+                total += row[c] * np.float64(x[c])
+            f[t] = total + b[t]
+        norm = 0.0
+        for c in range(len(x)):
+            norm += np.float64(x[c]) * np.float64(x[c])
+        moves = _steps(
+            f, labels[k], norm, weight[k], factor, rule, learns, step, losses
+        )
+        if moves:
+            for t in range(n_tasks):
+                s = step[t]
+                if s != 0.0:
+                    row = w[t]
+                    for c in range(len(row)):
+                        row[c] += s * np.float64(x[c])
+                    b[t] += s * rule.share
+                    if rule.averages:
+                        row = u[t]
+                        for c in range(len(row)):
+                            row[c] += t0 * s * np.float64(x[c])
+                        v[t] += t0 * s * rule.share
+        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+            t0 += 1.0
+    return t0
+
+
+@jit
+def pass_over_sparse(
+    data: NDArray,
+    indices: NDArray,
+    indptr: NDArray,
+    labels: NDArray,
+    weight: NDArray,
+    factor: NDArray,
+    order: NDArray,
+    rule: Rule,
+    learns: NDArray,
+    w: NDArray,
+    b: NDArray,
+    u: NDArray,
+    v: NDArray,
+    t0: float,
+    losses: NDArray,
+):
+    """Do as :func:`pass_over_dense` with the rows of a CSR matrix."""
+    n_tasks = len(w)
+    f, step = np.empty(n_tasks), np.empty(n_tasks)
+    for k in order:
+        first, stop = indptr[k], indptr[k + 1]
+        norm = 0.0
+        for c in range(first, stop):
+            norm += np.float64(data[c]) * np.float64(data[c])
+        for t in range(n_tasks):
+            total = 0.0
+            for c in range(first, stop):
+                total += w[t, indices[c]] * np.float64(data[c])
+            f[t] = total + b[t]
+        moves = _steps(
+            f, labels[k], norm, weight[k], factor, rule, learns, step, losses
+        )
+        if moves:
+            for t in range(n_tasks):
+                s = step[t]
+                if s != 0.0:
+                    for c in range(first, stop):
+                        w[t, indices[c]] += s * np.float64(data[c])
+                    b[t] += s * rule.share
+                    if rule.averages:
+                        for c in range(first, stop):
+                            u[t, indices[c]] += t0 * s * np.float64(data[c])
+                        v[t] += t0 * s * rule.share
+        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+            t0 += 1.0
+    return t0
+
+
+@jit
+def pass_over_kernel(
+    K: NDArray,
+    diag: NDArray,
+    labels: NDArray,
+    weight: NDArray,
+    factor: NDArray,
+    slots: NDArray,
+    rule: Rule,
+    learns: NDArray,
+    beta: NDArray,
+    b: NDArray,
+    u: NDArray,
+    v: NDArray,
+    t0: float,
+    losses: NDArray,
+    age: NDArray,
+    size: NDArray,
+    n_held: int,
+    budget: int,
+    oldest: bool,
+):
+    """Go once over a chunk of samples, on coefficients of held samples and of its own.
+
+    ``K`` (m, n) are the kernel values of the m samples and all n columns, the held
+    samples and then new ones; ``slots`` (m,) is the column of each sample itself.
+    ``beta`` and ``u`` have shape (n_tasks, n); ``age`` (n,) is when a sample came in,
+    -1 for those that are out, and ``size`` (n,) is the square root of the diagonal.
+    While more than ``budget`` samples are in, the one that came first leaves, or the
+    one with the least ``|beta|`` times ``size``.  Returns how many samples were seen
+    and how many are in.
+    """
+    n_tasks, n = beta.shape
+    f, step = np.empty(n_tasks), np.empty(n_tasks)
+    for k in range(len(slots)):
+        row = K[k]
+        for t in range(n_tasks):
+            mine = beta[t]
+            total = 0.0
+            for s in range(n):
+                total += mine[s] * np.float64(row[s])
+            f[t] = total + b[t]
+        moves = _steps(
+            f, labels[k], diag[k], weight[k], factor, rule, learns, step, losses
+        )
+        if moves:
+            own = slots[k]
+            if age[own] < 0.0:
+                age[own] = t0
+                n_held += 1
+            for t in range(n_tasks):
+                beta[t, own] += step[t]
+                u[t, own] += t0 * step[t]
+                b[t] += step[t] * rule.share
+                v[t] += t0 * step[t] * rule.share
+            if n_held > budget:
+                out = _leaver(beta, age, size, own, oldest)
+                beta[:, out] = 0.0
+                u[:, out] = 0.0
+                age[out] = -1.0
+                n_held -= 1
+        t0 += 1.0
+    return t0, n_held
+
+
+@jit
+def _leaver(beta, age, size, own, oldest):
+    """Return which held sample leaves; not the one that has just come."""
+    best, out = np.inf, own
+    for s in range(len(age)):
+        if age[s] >= 0.0 and s != own:
+            score = age[s]
+            if not oldest:
+                score = 0.0
+                for t in range(len(beta)):
+                    score += abs(beta[t, s])
+                score *= size[s]
+            if score < best:
+                best = score
+                out = s
+    return out

@@ -1,0 +1,281 @@
+"""What classifiers that learn from a stream share: validation, chunks and a history.
+
+A stream is any iterable of chunks ``(X, y)`` or ``(X, y, sample_weight)``.  Each chunk
+is first predicted and then learnt from, so that the share of mistakes is an honest
+estimate at every moment (progressive validation).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import (
+    _check_partial_fit_first_call,
+    check_classification_targets,
+)
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.expression import as_kernel
+from mercer.kernels.given import Precomputed
+from mercer.kernels.views import views_of
+from mercer.progress import EVERY, log, speak_up
+
+__all__ = ["StreamClassifier"]
+
+# Entries of a history: beyond them every second one is dropped, so that it stays small
+# on a stream without end.
+LONGEST_HISTORY = 4096
+ENTRIES = ("n_seen", "n_tested", "n_mistakes", "n_support")
+
+
+def _no_history() -> dict[str, list[int]]:
+    return {name: [] for name in ENTRIES}
+
+
+class StreamClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers with ``partial_fit``."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [
+            StrOptions({"scale", "auto"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "budget": [Interval(Integral, 2, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    @abstractmethod
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Learn from some samples."""
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray:
+        """Return the class of each sample."""
+
+    @abstractmethod
+    def _count_support(self) -> int:
+        """Return the number of support vectors, for the history."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def learn_stream(
+        self,
+        chunks: Iterable[Any],
+        classes: Any = None,
+        *,
+        progress: Callable[[dict[str, int]], Any] | None = None,
+    ) -> Any:
+        """Predict and then learn, chunk by chunk, as long as the stream lasts.
+
+        Nothing of a chunk is kept but what the model holds. The counts go into
+        ``history_``; the first chunk of a model that knows nothing is not predicted.
+
+        Parameters
+        ----------
+        chunks : iterable
+            Of pairs (X, y) or triples (X, y, sample_weight), as for ``partial_fit``.
+        classes : array of shape (n_classes,), default=None
+            All classes that can appear; needed if the model has not learnt before.
+        progress : callable, default=None
+            Called after each chunk with the latest entry of the history; it ends the
+            stream by returning True. ``verbose`` logs lines of text besides.
+
+        Returns
+        -------
+        self
+        """
+        started = spoken = time.monotonic()
+        if self.verbose:
+            speak_up()
+        for chunk in chunks:
+            X, y = chunk[0], np.asarray(chunk[1])
+            weight = chunk[2] if len(chunk) > 2 else None
+            if len(y) == 0:
+                continue
+            knows = self.__sklearn_is_fitted__()
+            wrong = int(np.sum(self.predict(X) != y)) if knows else 0
+            first = classes if not hasattr(self, "classes_") else None
+            self.partial_fit(X, y, classes=first, sample_weight=weight)
+            entry = self._note(len(y), len(y) if knows else 0, wrong)
+            now = time.monotonic()
+            if self.verbose and now - spoken >= EVERY:
+                spoken = now
+                self._speak(entry, now - started)
+            if progress is not None and progress(entry) is True:
+                break
+        return self
+
+    def _note(self, n_seen: int, n_tested: int, n_mistakes: int) -> dict[str, int]:
+        """Add to the counts, and return them."""
+        if not hasattr(self, "history_"):
+            self.history_ = _no_history()
+        history = self.history_
+        for name, more in zip(ENTRIES, (n_seen, n_tested, n_mistakes), strict=False):
+            history[name].append(more + (history[name][-1] if history[name] else 0))
+        history["n_support"].append(self._count_support())
+        if len(history["n_seen"]) > LONGEST_HISTORY:
+            self.history_ = history = {k: v[1::2] for k, v in history.items()}
+        return {name: values[-1] for name, values in history.items()}
+
+    def _speak(self, entry: dict[str, int], seconds: float) -> None:
+        log.log(
+            logging.INFO,
+            "[%s] %.1f s: %d samples, %.2f %% mistakes, %d support vectors",
+            type(self).__name__,
+            seconds,
+            entry["n_seen"],
+            100.0 * entry["n_mistakes"] / max(entry["n_tested"], 1),
+            entry["n_support"],
+        )
+
+    def _start_over(self) -> None:
+        """Forget everything that was learnt."""
+        for name in [n for n in vars(self) if n.endswith("_") or n == "_held"]:
+            delattr(self, name)
+        self.history_ = _no_history()
+
+    def _take_in(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False
+    ) -> tuple[Any, NDArray[np.int64], NDArray]:
+        """Validate samples; return them, their classes by number, and weights.
+
+        ``whole`` samples are all there are, and so name the classes themselves.
+        """
+        known = hasattr(self, "classes_")
+        if not known:
+            views = views_of(X)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            reset=not known,
+        )
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        weight = _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=not whole,
+        )
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes = np.unique(y) if whole else classes
+        if not known and classes is not None:
+            self._check_classes(np.unique(np.asarray(classes)))
+        _check_partial_fit_first_call(self, classes)
+        try:
+            codes = self._numbers(y)
+            if not known:
+                self._views = views
+                self.class_weight_ = self._class_weights(y, whole)
+        except ValueError:
+            if not known:  # the next call is still the first
+                del self.classes_
+            raise
+        if not hasattr(self, "history_"):
+            self.history_ = _no_history()
+        return X, codes, weight
+
+    def _check_classes(self, classes: NDArray) -> None:
+        if len(classes) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got "
+                f"{len(classes)} class"
+            )
+
+    def _numbers(self, y: NDArray) -> NDArray[np.int64]:
+        """Return the place of each label among the classes."""
+        codes = np.searchsorted(self.classes_, y)
+        codes = np.minimum(codes, len(self.classes_) - 1)
+        unknown = np.unique(y[self.classes_[codes] != y])
+        if len(unknown):
+            raise ValueError(
+                f"y has the classes {unknown.tolist()}, which were not announced: "
+                f"classes were {self.classes_.tolist()}. Name all of them in `classes` "
+                "on the first call."
+            )
+        return codes.astype(np.int64)
+
+    def _class_weights(self, y: NDArray, whole: bool) -> NDArray:
+        if self.class_weight == "balanced" and not whole:
+            raise ValueError(
+                "class_weight='balanced' is not supported by partial_fit: it needs all "
+                "samples. Compute the weights and pass them: {class: weight, ...}."
+            )
+        found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        if not (np.isfinite(found).all() and (found >= 0).all()):
+            raise ValueError(
+                f"class_weight must be finite and >= 0, got {self.class_weight!r}."
+            )
+        return found
+
+    def _bound_kernel(self, X: Any) -> Kernel:
+        """Return the kernel with its numbers, of which some may come from the data."""
+        kernel = as_kernel(
+            self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
+        )
+        if isinstance(kernel, Precomputed):
+            raise ValueError(
+                f"{type(self).__name__} cannot use a precomputed kernel: samples that "
+                "are yet to come have no row in it. Give the kernel itself."
+            )
+        return (with_views(kernel, self._views) if self._views else kernel).bind(X)
+
+    def _like(self, X: Any, is_sparse: bool, dtype: Any = None) -> Any:
+        """Return samples as what was learnt from: dense or sparse, and of its type."""
+        if is_sparse and not sparse.issparse(X):
+            X = sparse.csr_array(X)
+        elif sparse.issparse(X) and not is_sparse:
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense "
+                "data"
+            )
+        return X if dtype is None else X.astype(dtype, copy=False)
+
+    def _validate_for_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            reset=False,
+        )
+
+    @abstractmethod
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether anything was learnt."""
