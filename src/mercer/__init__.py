@@ -1,6 +1,8 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
 from mercer import datasets, images, kernels
+from mercer.clusters import KMeans
+from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
 from mercer.mkl import MKLClassifier, MKLRegressor
@@ -14,9 +16,12 @@ from mercer.svdd import SVDD
 from mercer.svr import SVR, NuSVR
 
 __all__ = [
+    "PCA",
     "SVC",
     "SVDD",
     "SVR",
+    "KMeans",
+    "KernelPCA",
     "MKLClassifier",
     "MKLRegressor",
     "NuSVC",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CountProgress", "FitProgress"]
+__all__ = ["CountProgress", "FitProgress", "StepProgress"]
 
 log = logging.getLogger("mercer")
 
@@ -129,3 +129,47 @@ class CountProgress:
             log.info(
                 "[%s] %d %s in %.2f s", self._name, self._total, self._unit, seconds
             )
+
+
+class StepProgress:
+    """Reports on the rounds of a fit that is no set of dual problems.
+
+    Each round is a subtask of the fit in scikit-learn's callback protocol, with what
+    is measured as metadata.  A call returns whether a callback asked for an early end.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int):
+        self._estimator = estimator
+        self._data = {"X": X, "y": y}
+        self._verbose = verbose
+        self._started = self._spoken = time.monotonic()
+        self._context = estimator._init_callback_context(max_subtasks=None)
+        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+        if verbose:
+            speak_up()
+
+    def __call__(self, what: str, value: float) -> bool:
+        """Report one round: the name and the value of what is measured."""
+        end = False
+        if self._context._callbacks:
+            step = self._context.subcontext(task_name="round")
+            step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+            end = step.call_on_fit_task_end(
+                estimator=self._estimator, metadata={what: value}, **self._data
+            )
+        now = time.monotonic()
+        if self._verbose and now - self._spoken >= EVERY:
+            self._spoken = now
+            self._speak(what, value)
+        return bool(end)
+
+    def _speak(self, what: str, value: float) -> None:
+        name = type(self._estimator).__name__
+        seconds = time.monotonic() - self._started
+        log.info("[%s] %.1f s: %s %.6g", name, seconds, what, value)
+
+    def finish(self, what: str, value: float) -> None:
+        """Report the end of the fit."""
+        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
+        if self._verbose:
+            self._speak(f"fitted, {what}", value)

@@ -142,7 +142,12 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     data = images(plan)
     X, X_test = features(plan, FULL)
     model = mercer.MKLClassifier(
-        [parse(K1), parse(K2), parse(K3)], method="smo", p=2, C=C_MINUS, multiclass="ovr"
+        [parse(K1), parse(K2), parse(K3)],
+        method="smo",
+        p=2,
+        C=C_MINUS,
+        positive_weight=3.0,
+        normalize=None,
     )
     found = np.empty_like(data.y)
     for train, test in stratified_folds(data.y, plan.pick(5, 5, 2), random_state=plan.seed):
@@ -151,7 +156,7 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     yield Row(
         "kernels",
         MKL_ROW,
-        {"beta": 1.0, "acc1": percent(found, data.y),
+        {"beta": 3.0, "acc1": percent(found, data.y),
          "acc2": percent(model.predict(X_test), data.y_test)},
         {"acc1": 97.20, "acc2": 96.90},
         {"acc1": len(data.y), "acc2": len(data.y_test)},
@@ -161,7 +166,7 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     )  # fmt: skip
     weights = np.atleast_2d(model.weights_).mean(axis=0)
     values = {f"d{k + 1}": float(w) for k, w in enumerate(weights)}
-    yield Row("weights", "ℓ2-MKL by SMO, mean over machines", values, gap=fitted.gap)
+    yield Row("weights", "ℓ2-MKL by SMO", values, gap=fitted.gap)
 
 
 def schemes(plan: Plan) -> Iterator[Item]:
@@ -289,7 +294,8 @@ STUDY = Study(
         "HOG: 9 directions in cells of 4 × 4 pixels; the report does not give its sizes.",
         "One-vs-rest with C₋ = 10 and C₊ = β C₋, decided by Platt's probabilities. All "
         "folds of a row share one Gram matrix.",
-        "MKL: ‖d‖₂ ≤ 1, one problem for each class, by SMO.",
+        "MKL: ‖d‖₂ ≤ 1, by SMO; the ten machines share the weights d and the largest margin "
+        "decides.",
     ),
     (
         "The RBF kernel is printed without the squared distance.",

@@ -1,0 +1,129 @@
+r"""Eigenvectors of a Gram matrix centred in feature space.
+
+With :math:`H = I - 11^T / n` the centred matrix is :math:`H K H`.  It is formed only
+where it is small; elsewhere each product with it is a product with :math:`K` between
+two centrings of a few vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.extmath import svd_flip
+from sklearn.utils.validation import _check_psd_eigenvalues
+
+from mercer import eigen
+from mercer.products import GivenProduct, GramProduct, centred_times
+
+__all__ = ["SMALL", "Decomposition", "Settings", "choose_solver", "decompose"]
+
+# Up to so many samples the centred matrix is formed, in double precision.
+SMALL = 500
+# Passes over the matrix, unless the user says otherwise.
+MOST_PASSES = 300
+
+
+class Settings(NamedTuple):
+    """How to decompose."""
+
+    solver: str
+    n_components: int
+    tol: float
+    max_iter: int | None
+    iterated_power: int | str
+    rng: np.random.RandomState
+
+
+class Decomposition(NamedTuple):
+    """What is known of a centred Gram matrix."""
+
+    values: NDArray
+    vectors: NDArray
+    residuals: NDArray
+    row_means: NDArray  #: of the matrix before centring
+    trace: float  #: of the centred matrix
+    n_iter: int
+    converged: bool
+
+
+def choose_solver(solver: str, n: int, k: int) -> str:
+    """Return which solver "auto" is: Lanczos for few components of many samples."""
+    if solver != "auto":
+        return solver
+    return "dense" if n <= SMALL or 8 * k > n else "lanczos"
+
+
+def _centre(matrix: NDArray, means: NDArray) -> NDArray:
+    matrix -= means[:, None].astype(matrix.dtype)
+    matrix -= (means - means.mean()).astype(matrix.dtype)
+    return matrix
+
+
+def decompose(
+    product: GramProduct | GivenProduct,
+    settings: Settings,
+    report: Callable[[str, float], Any],
+) -> Decomposition:
+    """Find the leading eigenvectors of the centred matrix, and certify them."""
+    n, k = product.n, settings.n_components
+    solver = choose_solver(settings.solver, n, k)
+    means = product.times(np.ones((n, 1))).ravel() / n
+    trace = float(product.diag.sum() - means.sum())
+    is_small = n <= SMALL
+    formed = _centre(product.whole(), means) if is_small or solver == "dense" else None
+
+    def times(V: NDArray) -> NDArray:
+        if formed is not None and is_small:
+            return formed.astype(np.float64, copy=False) @ V
+        return centred_times(product, V)
+
+    def counted(V: NDArray) -> NDArray:
+        report("vectors multiplied", float(V.shape[1]))
+        return times(V)
+
+    found = _solve(solver, formed, counted, product.dtype, n, settings)
+    residuals = found.residuals
+    if solver == "dense":
+        V = found.vectors.astype(np.float64)
+        residuals = np.linalg.norm(times(V) - V * found.values, axis=0)
+    # Judged by the precision of the matrix: what rounding may do is no eigenvalue.
+    values = _check_psd_eigenvalues(
+        found.values.astype(product.dtype), enable_warnings=False
+    ).astype(np.float64)
+    order = np.argsort(-values, kind="stable")
+    vectors, _ = svd_flip(u=found.vectors[:, order], v=None)
+    return Decomposition(
+        values[order],
+        vectors,
+        residuals[order],
+        means,
+        max(trace, 0.0),
+        found.n_iter,
+        found.converged,
+    )
+
+
+def _solve(
+    solver: str,
+    formed: NDArray | None,
+    times: eigen.Times,
+    dtype: np.dtype,
+    n: int,
+    settings: Settings,
+) -> eigen.Eigen:
+    k, rng = settings.n_components, settings.rng
+    if solver == "dense":
+        assert formed is not None
+        return eigen.dense(formed if n > SMALL else formed.copy(), k)
+    if solver == "arpack":
+        return eigen.arpack(times, n, k, dtype, settings.tol, settings.max_iter, rng)
+    if solver == "randomized":
+        power = settings.iterated_power
+        if not isinstance(power, int | np.integer):
+            power = 7 if k < 0.1 * n else 4
+        return eigen.randomized(times, n, k, int(power), rng)
+    passes = settings.max_iter or MOST_PASSES
+    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng)

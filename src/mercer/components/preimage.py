@@ -1,0 +1,185 @@
+r"""Samples whose image in feature space is close to a given point.
+
+A point of the span of the components is
+:math:`\Psi = \sum_i g_i \phi(x_i)`.  For the Gaussian kernel, a sample :math:`z` whose
+image is nearest to it satisfies
+
+.. math:: z = \frac{\sum_i g_i k(z, x_i) x_i}{\sum_i g_i k(z, x_i)},
+
+which is iterated from a sample nearby.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mercer.featurespace import FeatureSpace
+from mercer.gram import Tiles, gram_matrix, warm_up
+from mercer.kernels.base import Kernel, OnColumns
+from mercer.kernels.operand import Operand
+from mercer.kernels.radial import RBF
+from mercer.threads import Threads
+
+__all__ = ["PreImages", "fixed_points"]
+
+# Points that are iterated together.
+ROWS = 256
+MOST_STEPS = 200
+# A step shorter than this share of the spread of the samples is none.
+STILL = 1e-6
+
+
+def fixed_points(
+    kernel: Kernel,
+    X: NDArray,
+    weights: NDArray,
+    coordinates: NDArray,
+    start: NDArray,
+    threads: Threads,
+) -> NDArray:
+    r"""Return a pre-image for each row of ``coordinates``, iterated from ``start``.
+
+    The weights of the samples are ``1/n + weights @ coordinates[i]``.  A point whose
+    denominator vanishes stays where it is: there the iteration has no answer.
+    """
+    anchor = Operand(X, run=threads.map)
+    warm_up(kernel, anchor)
+    tile_of = Tiles(kernel)
+    spread = float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
+    found = np.array(start, dtype=np.float64)
+
+    def settle(first: int) -> None:
+        rows = slice(first, first + ROWS)
+        g = coordinates[rows] @ weights.T + 1.0 / len(X)
+        z = found[rows]
+        active = np.arange(len(z))
+        for _ in range(MOST_STEPS):
+            points = Operand(np.ascontiguousarray(z[active], dtype=X.dtype))
+            mass = g[active] * tile_of(points, anchor)
+            total = mass.sum(axis=1)
+            is_sound = np.abs(total) > 1e-12 * np.abs(mass).sum(axis=1) + 1e-300
+            active, mass, total = active[is_sound], mass[is_sound], total[is_sound]
+            moved = (mass @ X) / total[:, None]
+            step = np.linalg.norm(moved - z[active], axis=1)
+            z[active] = moved
+            active = active[step > STILL * spread]
+            if not len(active):
+                break
+
+    threads.map(settle, range(0, len(found), ROWS))
+    return found
+
+
+class PreImages(FeatureSpace):
+    """The way back from coordinates to samples, for kernel PCA."""
+
+    fit_inverse_transform: bool
+    preimage: str
+    alpha: float
+    _weights: NDArray
+    _coordinates: Any
+    transform: Any
+
+    def _check_preimage(self, X: Any) -> None:
+        if self.fit_inverse_transform and self._is_precomputed():
+            raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
+        if self.fit_inverse_transform and sparse.issparse(X):
+            raise NotImplementedError(
+                "Inverse transform not implemented for sparse matrices!"
+            )
+        if self.preimage == "fixed-point" and not (
+            isinstance(self.kernel, RBF) or self.kernel == "rbf"
+        ):
+            raise ValueError(
+                "preimage='fixed-point' is an iteration for the Gaussian kernel, got "
+                f"kernel={self.kernel!r}. Use kernel='rbf', or preimage='ridge' with "
+                "fit_inverse_transform=True."
+            )
+
+    def _fit_ridge(self, X: NDArray) -> None:
+        if any(isinstance(part, OnColumns) for part in _parts(self.kernel_)):
+            raise ValueError(
+                "fit_inverse_transform applies the kernel to coordinates, and this "
+                "one looks at columns of the samples. Use a kernel of all columns."
+            )
+        self.X_transformed_fit_ = self._coordinates()
+        values = self._kernel_of_coordinates(self.X_transformed_fit_)
+        values.flat[:: len(values) + 1] += self.alpha
+        self.dual_coef_ = linalg.solve(values, X, assume_a="pos", overwrite_a=True)
+
+    def _kernel_of_coordinates(self, Y: NDArray, Z: Any = None) -> NDArray:
+        if self.kernel_ is None:
+            return self._by_function(Y, Y if Z is None else Z)
+        return gram_matrix(self.kernel_, Y, Z, n_jobs=self.n_jobs)
+
+    def inverse_transform(self, X: Any) -> NDArray:
+        """Return samples whose coordinates are close to the given ones.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        if self.preimage == "fixed-point":
+            Y = check_array(X, dtype=np.float64)
+            seen = self._coordinates().astype(np.float64)
+            nearest = [int(((seen - y) ** 2).sum(axis=1).argmin()) for y in Y]
+            return self._settle(Y, self.X_fit_[nearest])
+        if not self.fit_inverse_transform:
+            raise NotFittedError(
+                "The inverse transform was not learnt: set fit_inverse_transform=True, "
+                "or preimage='fixed-point' with the Gaussian kernel, and fit again."
+            )
+        Y = check_array(X, dtype=[np.float64, np.float32], order="C")
+        values = self._kernel_of_coordinates(Y, self.X_transformed_fit_)
+        return values @ self.dual_coef_
+
+    def denoise(self, X: Any) -> NDArray:
+        """Return, for each sample, one whose image is nearest to its projection.
+
+        The fixed-point iteration for the Gaussian kernel, from the sample itself.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        X = self._validate_new(X)
+        if not isinstance(self.kernel_, RBF):
+            raise ValueError(
+                f"denoise is for the Gaussian kernel, got kernel={self.kernel!r}."
+            )
+        return self._settle(self.transform(X).astype(np.float64), X).astype(X.dtype)
+
+    def _settle(self, coordinates: NDArray, start: NDArray) -> NDArray:
+        if sparse.issparse(self.X_fit_):
+            raise TypeError("The fixed-point iteration needs dense samples.")
+        with Threads(self.n_jobs) as threads:
+            return fixed_points(
+                self.kernel_,  # type: ignore[arg-type]
+                self.X_fit_,
+                self._weights,
+                coordinates,
+                start,
+                threads,
+            )
+
+
+def _parts(kernel: Kernel | None) -> list[Kernel]:
+    """Return a kernel and all that it is made of."""
+    if kernel is None:
+        return []
+    return [kernel, *(p for child in kernel.children() for p in _parts(child))]

@@ -1,0 +1,178 @@
+r"""The leading eigenvectors of a symmetric matrix that is known by its products.
+
+*Block Lanczos* in the form that rounding cannot hurt: an orthonormal basis :math:`Q` is
+kept with its products :math:`AQ`; the eigenvectors of :math:`Q^T A Q` give the best
+vectors of its span (Rayleigh–Ritz), and what these leave over,
+:math:`r = A v - \theta v`, are the directions to add.  In exact arithmetic they span
+the Krylov space.  A basis that has grown too large is cut down to its best vectors.
+
+Each :math:`r` is also the certificate: some eigenvalue lies within
+:math:`\|r\|` of :math:`\theta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+__all__ = ["Eigen", "arpack", "dense", "lanczos", "randomized"]
+
+Times = Callable[[NDArray], NDArray]
+
+# Vectors that one pass over the matrix multiplies: fewer and it waits for memory.
+LEAST_BLOCK, MOST_BLOCK = 8, 32
+# Blocks of a basis before it is cut down.
+MOST_BLOCKS = 12
+# Rounds in which the residuals must halve, or rounding has the last word.
+PATIENCE = 4
+OVERSAMPLES = 10
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues from the largest down, vectors, and how exact they are."""
+
+    values: NDArray
+    vectors: NDArray  #: as columns
+    residuals: NDArray  #: ‖Av − θv‖ for each
+    n_iter: int  #: passes over the matrix
+    converged: bool
+
+
+def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
+    """Return an orthonormal basis of what ``V`` adds to the span of ``Q``."""
+    norms = np.linalg.norm(V, axis=0)
+    V = V / np.where(norms > 0, norms, 1.0)
+    for _ in range(3):
+        V = V - Q @ (Q.T @ V)
+        V, R = linalg.qr(V, mode="economic", check_finite=False)
+        lost = np.abs(np.diagonal(R)) < 1e-10
+        if not lost.any():
+            # Twice is enough, but only if the second time changes little.
+            if np.abs(np.diagonal(R)).min() > 0.5:
+                break
+            continue
+        V[:, lost] = rng.standard_normal((len(V), int(lost.sum())))
+    return V
+
+
+def noise(dtype: np.dtype, n: int) -> float:
+    """Return the relative residual that rounding allows to ask for."""
+    return 4.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
+
+
+def lanczos(
+    times: Times,
+    n: int,
+    k: int,
+    dtype: np.dtype,
+    tol: float,
+    max_iter: int,
+    rng: np.random.RandomState,
+    first: NDArray | None = None,
+) -> Eigen:
+    """Find the ``k`` largest eigenvalues with residuals below ``tol`` of the largest.
+
+    ``dtype`` is the precision of the products: no smaller ``tol`` is asked for than
+    it allows.  A residual that rounding keeps from falling further ends the search.
+    """
+    block = int(np.clip(k + 2, LEAST_BLOCK, MOST_BLOCK))
+    block = min(block, n)
+    most = min(n, max(MOST_BLOCKS * block, 2 * k + 4 * block))
+    goal = max(tol, noise(dtype, n))
+    start = rng.standard_normal((n, block)) if first is None else first
+    Q = _orthonormal(start, np.empty((n, 0)), rng)
+    AQ = times(Q)
+    best, waited, n_iter = np.inf, 0, 1
+    while True:
+        H = Q.T @ AQ
+        theta, S = linalg.eigh((H + H.T) / 2, check_finite=False)
+        theta, S = theta[::-1], S[:, ::-1]
+        kept = min(len(theta), k + block)
+        Y, AY = Q @ S[:, :kept], AQ @ S[:, :kept]
+        R = AY - Y * theta[:kept]
+        residuals = np.linalg.norm(R, axis=0)
+        scale = max(abs(theta[0]), abs(theta[-1]), np.finfo(np.float64).tiny)
+        worst = residuals[:k].max() / scale if kept >= k else np.inf
+        waited = waited + 1 if worst > 0.5 * best else 0
+        best = min(best, worst)
+        is_done = worst <= goal or Q.shape[1] >= n
+        stalled = waited >= PATIENCE and worst <= 1e3 * goal
+        if is_done or stalled or n_iter >= max_iter:
+            values, vectors = theta[:k], Y[:, :k]
+            good = is_done or stalled
+            return Eigen(values, vectors, residuals[:k], n_iter, bool(good))
+        # Of the wanted ones that are not there yet, then of the next ones.
+        order = np.argsort(residuals <= goal * scale, kind="stable")
+        new = R[:, order[:block]]
+        if Q.shape[1] + block > most and most < n:
+            Q, AQ = Y, AY
+        new = _orthonormal(new[:, : n - Q.shape[1]], Q, rng)
+        Q, AQ = np.hstack([Q, new]), np.hstack([AQ, times(new)])
+        n_iter += 1
+
+
+def dense(matrix: NDArray, k: int) -> Eigen:
+    """Decompose a matrix that is at hand, in its own precision; it is overwritten."""
+    n = len(matrix)
+    theta, V = linalg.eigh(
+        matrix, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
+    )
+    return Eigen(theta[::-1], V[:, ::-1], np.zeros(k), 1, True)
+
+
+def arpack(
+    times: Times,
+    n: int,
+    k: int,
+    dtype: np.dtype,
+    tol: float,
+    max_iter: int | None,
+    rng: np.random.RandomState,
+) -> Eigen:
+    """Run ARPACK on the products, one vector at a time."""
+    count = 0
+
+    def one(v: NDArray) -> NDArray:
+        nonlocal count
+        count += 1
+        return times(v.reshape(n, 1)).ravel().astype(dtype)
+
+    operator = LinearOperator((n, n), matvec=one, dtype=dtype)
+    v0 = rng.uniform(-1, 1, n).astype(dtype)
+    converged = True
+    try:
+        theta, V = eigsh(operator, k, which="LA", tol=tol, maxiter=max_iter, v0=v0)
+    except ArpackNoConvergence as failure:
+        theta, V, converged = failure.eigenvalues, failure.eigenvectors, False
+        if not len(theta):
+            raise
+    order = np.argsort(theta)[::-1]
+    theta, V = theta[order].astype(np.float64), V[:, order].astype(np.float64)
+    residuals = np.linalg.norm(times(V) - V * theta, axis=0)
+    return Eigen(theta, V, residuals, count + 1, converged)
+
+
+def randomized(
+    times: Times, n: int, k: int, n_power: int, rng: np.random.RandomState
+) -> Eigen:
+    """Iterate a random subspace, and take the eigenvalues largest in modulus.
+
+    No tolerance is asked for: the residuals say what came out.
+    """
+    Q = rng.standard_normal((n, min(n, k + OVERSAMPLES)))
+    for _ in range(n_power + 1):
+        Q, _ = linalg.qr(times(Q), mode="economic", check_finite=False)
+    AQ = times(Q)
+    H = Q.T @ AQ
+    theta, S = linalg.eigh((H + H.T) / 2, check_finite=False)
+    order = np.argsort(-np.abs(theta), kind="stable")[:k]
+    order = order[np.argsort(-theta[order], kind="stable")]
+    theta, S = theta[order], S[:, order]
+    V = Q @ S
+    residuals = np.linalg.norm(AQ @ S - V * theta, axis=0)
+    return Eigen(theta, V, residuals, n_power + 2, True)

@@ -1,0 +1,156 @@
+"""What estimators share that work in feature space without a dual problem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.coefficients import Weights
+from mercer.gram import apply
+from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.expression import as_kernel
+from mercer.kernels.given import Precomputed
+from mercer.kernels.operand import Operand
+from mercer.memory import budget_bytes
+from mercer.products import GivenProduct, GramProduct
+from mercer.threads import Threads
+
+__all__ = ["FeatureSpace"]
+
+# What overflows shows in the results, and they are looked at.
+QUIET = np.errstate(over="ignore", invalid="ignore")
+
+
+class FeatureSpace:
+    """Binds the kernel, and multiplies with its values, seen samples and new ones.
+
+    The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
+    ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
+    ``X_fit_``.
+    """
+
+    kernel: Any
+    kernel_: Kernel | None
+    kernel_params: dict | None
+    degree: float
+    coef0: float
+    cache_size: float | str
+    n_jobs: int | None
+    X_fit_: Any
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
+
+    def _is_function(self) -> bool:
+        """Whether the kernel is a function of two rows, as scikit-learn has them."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    def _validate(self, X: Any, **more: Any) -> Any:
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            **more,
+        )
+        if self._is_precomputed():
+            if sparse.issparse(X):
+                raise TypeError("Sparse precomputed kernels are not supported.")
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "Precomputed matrix must be a square matrix."
+                    f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
+                )
+        return X
+
+    def _bound_kernel(self, X: Any, gamma: float, views: Any) -> Kernel | None:
+        """Return the kernel with its numbers; None for a function of two rows."""
+        if self._is_function():
+            return None
+        degree = self.degree
+        if float(degree).is_integer():
+            degree = int(degree)
+        kernel = as_kernel(
+            self.kernel,
+            degree=degree,  # type: ignore[arg-type]
+            gamma=gamma,
+            coef0=self.coef0,
+        )
+        return (with_views(kernel, views) if views else kernel).bind(X)
+
+    @QUIET
+    def _product(
+        self, X: Any, threads: Threads, small: int = 0
+    ) -> GramProduct | GivenProduct:
+        """Return the Gram matrix of the samples, in double precision if it is small."""
+        if self._is_precomputed() or self._is_function():
+            given = X if self._is_precomputed() else self._by_function(X, X)
+            if not (given == given.T).all():
+                given = (given + given.T) / given.dtype.type(2)
+            product: Any = GivenProduct(given, threads)
+        else:
+            if X.shape[0] <= small:
+                X = X.astype(np.float64)
+            budget = budget_bytes(self.cache_size)
+            operand = Operand(X, run=threads.map)
+            product = GramProduct(self.kernel_, operand, budget, threads)
+        if not np.isfinite(product.times(np.ones((product.n, 1)))).all():
+            raise ValueError(
+                "The kernel values are not finite: the data have too large values; "
+                "scale them."
+            )
+        return product
+
+    def _by_function(self, X: Any, Z: Any) -> NDArray:
+        params = self.kernel_params or {}
+        values = pairwise_kernels(X, Z, metric=self.kernel, **params)
+        if not np.isfinite(values).all():
+            raise ValueError("The kernel function returned NaN or infinity.")
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def _validate_new(self, X: Any) -> Any:
+        """Check new samples, and bring them into the form of the seen ones."""
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            reset=False,
+        )
+        if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
+            return X
+        return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
+
+    @QUIET
+    def _times(self, X: Any, weights: NDArray) -> NDArray:
+        """Return ``K(X, seen samples) @ weights``, in double precision."""
+        if self._is_precomputed():
+            found = X.astype(np.float64, copy=False) @ weights
+        elif self._is_function():
+            found = self._by_function(X, self.X_fit_) @ weights
+        else:
+            sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
+            with Threads(self.n_jobs) as threads:
+                anchor = Operand(self.X_fit_, run=threads.map)
+                found = apply(
+                    self.kernel_,  # type: ignore[arg-type]
+                    Operand(X),
+                    anchor,
+                    sparse_weights,
+                    threads,
+                )
+        if not np.isfinite(found).all():
+            raise ValueError(
+                "The kernel values are not finite: X has too large values; scale it."
+            )
+        return found

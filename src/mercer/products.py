@@ -1,0 +1,193 @@
+r"""Products of a Gram matrix with a few vectors, inside the memory budget.
+
+The matrix is cut into strips of rows, of which the part right of the diagonal is
+enough: :math:`K V` needs a strip :math:`T` twice, for its own rows and, transposed, for
+those of its columns.  As many strips are kept as the budget holds; the others are
+computed again for every product.  Products are taken in the precision of the data and
+added up in double precision, in an order that does not depend on the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.gram import Tiles, warm_up
+from mercer.kernels.base import Kernel
+from mercer.kernels.given import Custom
+from mercer.kernels.operand import Operand
+from mercer.threads import Threads
+
+__all__ = ["GivenProduct", "GramProduct", "centred_times"]
+
+# Rows of a strip: what it computes below the diagonal is lost.
+STRIP_ROWS = 256
+# Strips whose products wait to be added up.
+STRIPS_AT_ONCE = 8
+# Columns of a tile, so that it stays near the processor.
+TILE_COLUMNS = 4096
+
+
+class GramProduct:
+    """A symmetric Gram matrix that can multiply."""
+
+    def __init__(self, kernel: Kernel, operand: Operand, budget: int, threads: Threads):
+        self.dtype = operand.dtype
+        self.n = len(operand)
+        self.diag = np.asarray(kernel.diagonal(operand), dtype=np.float64)
+        self._operand = operand
+        self._threads = threads
+        self._tile_of = Tiles(kernel)
+        self._alone = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+        warm_up(kernel, operand)
+        starts = range(0, self.n, STRIP_ROWS)
+        self._strips = [slice(a, min(a + STRIP_ROWS, self.n)) for a in starts]
+        self._kept: dict[int, NDArray] = {}
+        self._fill(budget)
+
+    def _fill(self, budget: int) -> None:
+        """Compute the strips that may be kept: the first, which are the longest."""
+        chosen = []
+        for k, rows in enumerate(self._strips):
+            size = (rows.stop - rows.start) * (self.n - rows.start)
+            budget -= size * self.dtype.itemsize
+            if budget < 0:
+                break
+            chosen.append(k)
+
+        def keep(k: int) -> None:
+            rows = self._strips[k]
+            shape = (rows.stop - rows.start, self.n - rows.start)
+            strip = np.empty(shape, dtype=self.dtype)
+            for columns, values in self._tiles(rows):
+                strip[:, columns.start - rows.start : columns.stop - rows.start] = (
+                    values
+                )
+            self._kept[k] = strip
+
+        self._run(keep, chosen)
+
+    def _run(self, work: Any, items: list[int]) -> list:
+        if self._alone:  # a user's own function, one call at a time
+            return self._threads.map(lambda some: [work(k) for k in some], [items])[0]
+        return self._threads.map(work, items)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are in memory."""
+        return len(self._kept) == len(self._strips)
+
+    def _tiles(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
+        """Compute the tiles of a strip, one after the other."""
+        left = self._operand.rows(rows)
+        for first in range(rows.start, self.n, TILE_COLUMNS):
+            columns = slice(first, min(first + TILE_COLUMNS, self.n))
+            values = self._tile_of(left, self._operand.rows(columns))
+            if first == rows.start:
+                np.fill_diagonal(values, self.diag[rows])
+            yield columns, values
+
+    def _pieces(self, k: int) -> Iterator[tuple[slice, NDArray]]:
+        rows = self._strips[k]
+        if k in self._kept:
+            yield slice(rows.start, self.n), self._kept[k]
+        else:
+            yield from self._tiles(rows)
+
+    def times(self, V: NDArray) -> NDArray:
+        """Return ``K @ V``, shape (n, p), in double precision."""
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        result = np.zeros(V.shape)
+
+        def part(k: int) -> tuple[NDArray, NDArray]:
+            rows = self._strips[k]
+            height = rows.stop - rows.start
+            own = np.zeros((height, V.shape[1]))
+            others = np.empty((self.n - rows.stop, V.shape[1]), dtype=self.dtype)
+            for columns, values in self._pieces(k):
+                own += values @ V[columns]
+                # The square on the diagonal counts once.
+                skip = max(rows.stop - columns.start, 0)
+                below = columns.start + skip - rows.stop
+                stop = columns.stop - rows.stop
+                np.matmul(values[:, skip:].T, V[rows], out=others[below:stop])
+            return own, others
+
+        for first in range(0, len(self._strips), STRIPS_AT_ONCE):
+            some = list(range(first, min(first + STRIPS_AT_ONCE, len(self._strips))))
+            for k, (own, others) in zip(some, self._run(part, some), strict=True):
+                rows = self._strips[k]
+                result[rows] += own
+                result[rows.stop :] += others
+        return result
+
+    def columns(self, index: NDArray) -> NDArray:
+        """Return some columns, shape (n, m), in the precision of the data."""
+        right = self._operand.rows(np.asarray(index, dtype=np.intp))
+        found = np.empty((self.n, len(right)), dtype=self.dtype)
+
+        def fill(k: int) -> None:
+            rows = self._strips[k]
+            found[rows] = self._tile_of(self._operand.rows(rows), right)
+
+        self._run(fill, list(range(len(self._strips))))
+        found[index, np.arange(len(right))] = self.diag[index]
+        return found
+
+    def whole(self) -> NDArray:
+        """Return the whole matrix, in the precision of the data."""
+        matrix = np.empty((self.n, self.n), dtype=self.dtype)
+
+        def fill(k: int) -> None:
+            rows = self._strips[k]
+            for columns, values in self._pieces(k):
+                matrix[rows, columns] = values
+                matrix[columns, rows] = values.T
+            # Of the square on the diagonal the upper half counts.
+            square = matrix[rows, rows]
+            square[:] = np.triu(square) + np.triu(square, 1).T
+
+        self._run(fill, list(range(len(self._strips))))
+        return matrix
+
+
+class GivenProduct:
+    """A Gram matrix that the user has brought, or a function has filled."""
+
+    is_whole = True
+
+    def __init__(self, matrix: NDArray, threads: Threads):
+        self.dtype = matrix.dtype
+        self.n = len(matrix)
+        self.diag = np.array(matrix.diagonal(), dtype=np.float64)
+        self._matrix = matrix
+        self._threads = threads
+
+    def times(self, V: NDArray) -> NDArray:
+        """Return ``K @ V``, shape (n, p), in double precision."""
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        result = np.empty(V.shape)
+
+        def fill(first: int) -> None:
+            rows = slice(first, first + 4 * STRIP_ROWS)
+            result[rows] = self._matrix[rows] @ V
+
+        self._threads.map(fill, range(0, self.n, 4 * STRIP_ROWS))
+        return result
+
+    def columns(self, index: NDArray) -> NDArray:
+        """Return some columns, shape (n, m)."""
+        return self._matrix[:, index]
+
+    def whole(self) -> NDArray:
+        """Return a copy of the matrix."""
+        return self._matrix.copy()
+
+
+def centred_times(product: GramProduct | GivenProduct, V: NDArray) -> NDArray:
+    r"""Return :math:`H K H V` with :math:`H = I - 11^T / n`."""
+    found = product.times(V - V.mean(axis=0))
+    return found - found.mean(axis=0)
