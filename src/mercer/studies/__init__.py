@@ -6,6 +6,7 @@ the steps that make them again.
 
 from mercer.studies import (
     ecoc_digits,
+    kernel_methods,
     mnist_kernels,
     svm_from_scratch,
     three_vs_eight,
@@ -21,6 +22,7 @@ STUDIES: dict[str, Study] = {
         mnist_kernels,
         svm_from_scratch,
         ecoc_digits,
+        kernel_methods,
         three_vs_eight,
     )
 }
