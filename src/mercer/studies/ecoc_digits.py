@@ -249,7 +249,9 @@ def best(plan: Plan) -> Iterator[Item]:
     n, unit = plan.pick(3000, 2000, 300), 1 / mean_distance(F)
     grid = {"gamma": [unit, 2 * unit], "C": [2, 5]}
     choice = choose(SVC(), grid, F[:n], y[:n], 3)
-    fitted = timed_fit(SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y)
+    fitted = timed_fit(
+        SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y
+    )
     values = {"test": percent(fitted.model.predict(F_test), y_test), "n": len(y)}
     yield Row("best", "Ten digits, deskewed HOG: Gaussian, Hadamard code", values,
               {"test": 95.4}, len(y_test), N_TEST, fitted.seconds, fitted.gap)  # fmt: skip

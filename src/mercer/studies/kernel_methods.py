@@ -65,11 +65,15 @@ def pca_pictures(plan: Plan) -> Iterator[Item]:
     for n in (50, 500):
         X, _ = make_sheet(n, random_state=plan.seed)
         colour = (X[:, 0] > np.median(X[:, 0])).astype(int)
-        panels = [figures.scatter(X[:, :2], colour, f"data, n = {n}: first two of three axes")]
+        panels = [
+            figures.scatter(X[:, :2], colour, f"data, n = {n}: first two of three axes")
+        ]
         ways = {
             f"PCA, {solver}": mercer.PCA(2, solver=solver) for solver in ("svd", "eigh")
         }
-        ways |= {f"kernel PCA, {k}": mercer.KernelPCA(2, **v) for k, v in KERNELS.items()}
+        ways |= {
+            f"kernel PCA, {k}": mercer.KernelPCA(2, **v) for k, v in KERNELS.items()
+        }
         for name, model in ways.items():
             started = time.perf_counter()
             Z = model.fit_transform(X)
@@ -88,7 +92,9 @@ def pca_pictures(plan: Plan) -> Iterator[Item]:
 
 def pca_scaling(plan: Plan) -> Iterator[Item]:
     """Time and variance against n, and against γ, with ten features."""
-    sizes = plan.pick((100, 200, 500, 1000, 2000), (100, 200, 500, 1000, 2000), (50, 100))
+    sizes = plan.pick(
+        (100, 200, 500, 1000, 2000), (100, 200, 500, 1000, 2000), (50, 100)
+    )
     names = ("PCA", "Gaussian projection, PCA", "kernel PCA")
     times: dict[str, list[float]] = {name: [] for name in names}
     kept: dict[str, list[float]] = {name: [] for name in names}
@@ -107,7 +113,10 @@ def pca_scaling(plan: Plan) -> Iterator[Item]:
         kept[names[1]].append(share(projected))
         kept["kernel PCA"].append(kernel_share(kernel, X))
     X = rng.normal(size=(plan.pick(500, 500, 60), 10))
-    by_gamma: dict[str, list[float]] = {"Gaussian projection, PCA": [], "kernel PCA": []}
+    by_gamma: dict[str, list[float]] = {
+        "Gaussian projection, PCA": [],
+        "kernel PCA": [],
+    }
     time_by_gamma: dict[str, list[float]] = {name: [] for name in by_gamma}
     for gamma in GAMMAS:
         flat = GaussianProjection(gamma=gamma).fit_transform(X)
@@ -169,14 +178,19 @@ def clusters(plan: Plan) -> Iterator[Item]:
         caption = f"{name.capitalize()}: clusters found, up to their names."
         yield Figure(f"clusters-{name}", caption, tuple(panels))
     X, y = sets["rings"]
-    series: dict[str, list[float]] = {"projection, then k-means": [], "kernel k-means": []}
+    series: dict[str, list[float]] = {
+        "projection, then k-means": [],
+        "kernel k-means": [],
+    }
     for gamma in GAMMAS:
         flat = GaussianProjection(gamma=gamma).fit_transform(X)
         plain = mercer.KMeans(2, random_state=plan.seed, n_init=10)
         true = mercer.KernelKMeans(
             2, kernel="rbf", gamma=gamma, random_state=plan.seed, n_init=10
         )
-        series["projection, then k-means"].append(disagreement(plain.fit_predict(flat), y))
+        series["projection, then k-means"].append(
+            disagreement(plain.fit_predict(flat), y)
+        )
         series["kernel k-means"].append(disagreement(true.fit_predict(X), y))
     drawn = {k: (GAMMAS, v) for k, v in series.items()}
     yield Figure("clusters-gamma", "Rings: labels that differ from the true ones, up to "
@@ -228,7 +242,10 @@ def balls(plan: Plan) -> Iterator[Item]:
 def _caught(inside: NDArray, own: NDArray) -> dict[str, float]:
     """Return precision and recall of the class that is enclosed, in per cent."""
     right = float((inside & own).sum())
-    return {"precision": 100 * right / max(inside.sum(), 1), "recall": 100 * right / own.sum()}
+    return {
+        "precision": 100 * right / max(inside.sum(), 1),
+        "recall": 100 * right / own.sum(),
+    }
 
 
 def steps(plan: Plan) -> list[Step]:

@@ -65,7 +65,9 @@ ENTRIES = {
     f"{PRODUCT_NAME}; blur, deskew": Entry(PRODUCT, 3, 97.10, 97.26),
     "same, no blur nor deskew": Entry(PRODUCT, 3, 97.00, 97.08, ("trim",)),
     "same, no trimming": Entry(PRODUCT, 3, 94.90, None, ("deskew", "blur")),
-    "same, median for blur": Entry(PRODUCT, 3, None, None, ("deskew", "trim", "median")),
+    "same, median for blur": Entry(
+        PRODUCT, 3, None, None, ("deskew", "trim", "median")
+    ),
     "same, deskewed by moments": Entry(
         PRODUCT, 3, None, None, ("moments", "trim", "blur")
     ),
@@ -150,7 +152,9 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
         normalize=None,
     )
     found = np.empty_like(data.y)
-    for train, test in stratified_folds(data.y, plan.pick(5, 5, 2), random_state=plan.seed):
+    for train, test in stratified_folds(
+        data.y, plan.pick(5, 5, 2), random_state=plan.seed
+    ):
         found[test] = model.fit(X[train], data.y[train]).predict(X[test])
     fitted = timed_fit(model, X, data.y)
     yield Row(
@@ -216,7 +220,9 @@ def pictures(plan: Plan) -> Iterator[Item]:
     matrix = confusion_matrix(data.y_test, found, labels=range(10))
     digits = [str(d) for d in range(10)]
     wrong = np.flatnonzero(found != data.y_test)[:24]
-    labels = [f"{t} as {f}" for t, f in zip(data.y_test[wrong], found[wrong], strict=True)]
+    labels = [
+        f"{t} as {f}" for t, f in zip(data.y_test[wrong], found[wrong], strict=True)
+    ]
     yield Figure(
         "confusion",
         f"{PRODUCT_NAME} on the test images: confusion matrix, and some of the "

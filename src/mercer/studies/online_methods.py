@@ -72,7 +72,9 @@ def passive(plan: Plan) -> Iterator[Item]:
                  "a tenth of them with a wrong label, C = 0.1.", tuple(panels))  # fmt: skip
     free = learn(PassiveAggressiveClassifier(1.0, "pa"), X, y, 1)
     large = learn(PassiveAggressiveClassifier(1e9, "pa2"), X, y, 1)
-    apart = np.abs(free.decision_function(X_test) - large.decision_function(X_test)).max()
+    apart = np.abs(
+        free.decision_function(X_test) - large.decision_function(X_test)
+    ).max()
     yield Finding(
         "As C grows the relaxed updates tend to the classic one.",
         bool(apart < 1e-3),
@@ -98,7 +100,11 @@ def online(plan: Plan) -> Iterator[Item]:
     for n in sizes:
         X, y, X_test, y_test = moons(plan, n)
         models: dict[str, Any] = {"SVC, all at once": None}
-        models |= {f"{m}, {s}": (m, part) for m in ("lasvm", "smo") for s, part in starts.items()}
+        models |= {
+            f"{m}, {s}": (m, part)
+            for m in ("lasvm", "smo")
+            for s, part in starts.items()
+        }
         for name, how in models.items():
             started = time.perf_counter()
             if how is None:
@@ -117,14 +123,21 @@ def online(plan: Plan) -> Iterator[Item]:
             infer.setdefault(name, []).append(time.perf_counter() - started)
             if n == sizes[-1]:
                 held = len(model.support_) if how is None else len(model.samples_)
-                values = {"n": n, "test": scores[name], "held": held, "infer": infer[name][-1]}
+                values = {
+                    "n": n,
+                    "test": scores[name],
+                    "held": held,
+                    "infer": infer[name][-1],
+                }
                 gap = getattr(model, "dual_gap_", None)
                 yield Row("online", name, values, seconds=seconds,
                           gap=None if gap is None else float(np.sum(gap)))  # fmt: skip
     words = ("training samples", "seconds")
     series = [{k: (sizes, v) for k, v in t.items()} for t in (train, infer)]
     panels = (
-        figures.lines(series[0], *words, "Training, sample by sample", log_x=True, log_y=True),
+        figures.lines(
+            series[0], *words, "Training, sample by sample", log_x=True, log_y=True
+        ),
         figures.lines(series[1], *words, "Inference on 1,000", log_x=True, log_y=True),
     )
     yield Figure("online", "Online machines on two noisy moons.", panels)
@@ -143,7 +156,10 @@ def best(plan: Plan) -> Iterator[Item]:
     grid = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
     choice = choose(SVC(), grid, X, y, 5)
     fitted = timed_fit(OnlineSVC(kernel="rbf", **choice.settings), X, y)
-    values = {"test": percent(fitted.model.predict(X_test), y_test), "setting": str(choice)}
+    values = {
+        "test": percent(fitted.model.predict(X_test), y_test),
+        "setting": str(choice),
+    }
     yield Row("best", "Two noisy moons: LASVM, chosen by five folds", values,
               seconds=fitted.seconds, gap=fitted.gap)  # fmt: skip
 

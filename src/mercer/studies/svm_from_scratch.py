@@ -161,7 +161,12 @@ def group_lasso(plan: Plan) -> Iterator[Item]:
     data = images(plan, "mnist")
     own = np.isin(data.y, (3, 8))
     test = np.isin(data.y_test, (3, 8))
-    for method, p in (("uniform", None), ("alignment", None), ("group-lasso", 1), ("group-lasso", 2)):
+    for method, p in (
+        ("uniform", None),
+        ("alignment", None),
+        ("group-lasso", 1),
+        ("group-lasso", 2),
+    ):
         model = mkl(plan, "mnist", tuple(KERNELS)[:3])
         model.set_params(method=method, p=p, normalize="trace")
         fitted = timed_fit(model, data.X[own], data.y[own])
@@ -186,18 +191,27 @@ def convergence(plan: Plan) -> Iterator[Item]:
     """Accuracy against passes of the two textbook solvers."""
     data = images(plan, "mnist")
     m = 2 * len(data.y) // 10  # samples of a pair of classes
-    passes = plan.pick((1, 2, 5, 10, 20, 40, 80, 120), (1, 2, 5, 10, 20, 40, 80), (1, 5))
+    passes = plan.pick(
+        (1, 2, 5, 10, 20, 40, 80, 120), (1, 2, 5, 10, 20, 40, 80), (1, 5)
+    )
     base = settings(plan, "Gaussian", "mnist")
     series: dict[str, Any] = {}
-    for name, solver in (("violator and random partner", "simplified"), ("random pairs", "random")):
+    for name, solver in (
+        ("violator and random partner", "simplified"),
+        ("random pairs", "random"),
+    ):
         scores = []
         for n in passes:
             model = SVC(**base, solver=solver, max_iter=n * m, random_state=plan.seed)
-            scores.append(percent(model.fit(data.X, data.y).predict(data.X_test), data.y_test))
+            scores.append(
+                percent(model.fit(data.X, data.y).predict(data.X_test), data.y_test)
+            )
         series[name] = (passes, scores)
     exact = percent(SVC(**base).fit(data.X, data.y).predict(data.X_test), data.y_test)
     series["optimum"] = ((passes[0], passes[-1]), (exact, exact))
-    drawn = figures.lines(series, "passes (steps per sample)", "test %", "Convergence", log_x=True)
+    drawn = figures.lines(
+        series, "passes (steps per sample)", "test %", "Convergence", log_x=True
+    )
     yield Figure("convergence", "Test accuracy on MNIST against the passes that a solver "
                  "is allowed; a pass is one step per sample at most.", (drawn,))  # fmt: skip
     scores = series["violator and random partner"][1]
@@ -223,7 +237,9 @@ def ablation(plan: Plan, kernel: str) -> Iterator[Item]:
             scores.append(percent(model.predict(data.X_test), data.y_test))
         is_log = name in ("C", "gamma", "tol")
         title = f"{kernel}: {symbol}"
-        panels.append(figures.lines({"": (values, scores)}, symbol, "test %", title, log_x=is_log))
+        panels.append(
+            figures.lines({"": (values, scores)}, symbol, "test %", title, log_x=is_log)
+        )
         place = int(np.argmax(scores))
         worst = f"{min(scores):.1f} at {values[int(np.argmin(scores))]:.3g}"
         found = {"best": scores[place], "at": f"{values[place]:.3g}", "worst": worst}
@@ -288,7 +304,10 @@ def steps(plan: Plan) -> list[Step]:
         *(Step(f"combination {c}", combination, {"letters": c}) for c in COMBINATIONS),
         Step("MKL methods", group_lasso),
         Step("convergence", convergence),
-        *(Step(f"ablation: {kernel}", ablation, {"kernel": kernel}) for kernel in KERNELS),
+        *(
+            Step(f"ablation: {kernel}", ablation, {"kernel": kernel})
+            for kernel in KERNELS
+        ),
         Step("efficiency", efficiency),
         Step("best model: MNIST", best, {"name": "mnist"}),
         Step("best model: CIFAR-10", best, {"name": "cifar10"}),
