@@ -172,7 +172,8 @@ def pair_step(
         if not low < new < high:
             new = 2.0 * low if high == np.inf else 0.5 * (low + high)
         new = min(new, room)
-        if abs(new - t) <= 1e-14 * t or high - low <= 1e-14 * high:
+        is_narrow = high < np.inf and high - low <= 1e-14 * high
+        if is_narrow or abs(new - t) <= 1e-14 * t:
             return new
         t = new
     return t
