@@ -1,7 +1,7 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
 from mercer import datasets, images, kernels
-from mercer.clusters import KMeans
+from mercer.clusters import KernelKMeans, KMeans
 from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
 from mercer.libsvm import export_libsvm
@@ -21,6 +21,7 @@ __all__ = [
     "SVDD",
     "SVR",
     "KMeans",
+    "KernelKMeans",
     "KernelPCA",
     "MKLClassifier",
     "MKLRegressor",

@@ -1,0 +1,386 @@
+"""Clusters around means in feature space."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight
+
+from mercer.clusters.partition import FeatureSamples, Partition
+from mercer.clusters.starts import make_starts
+from mercer.clusters.tuning import Tuning, tune_gamma
+from mercer.featurespace import FeatureSpace
+from mercer.kernels.base import Kernel, resolve_gamma
+from mercer.kernels.operand import Operand
+from mercer.kernels.radial import RBF, Laplacian
+from mercer.kernels.views import views_of
+from mercer.progress import StepProgress
+from mercer.threads import Threads
+
+__all__ = ["KernelKMeans"]
+
+# The distances that a tuned gamma multiplies.
+METRICS = {"rbf": "sqeuclidean", "laplacian": "manhattan"}
+# Up to so many samples kernel values are in double precision.
+SMALL = 500
+
+
+class KernelKMeans(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    FeatureSpace,
+    CallbackSupportMixin,
+    BaseEstimator,
+):
+    r"""Clusters around means in feature space.
+
+    .. math:: \min_c \sum_i w_i \|\phi(x_i) - m_{c(i)}\|^2, \qquad
+        m_c = \sum_{i \in c} w_i \phi(x_i) \Big/ \sum_{i \in c} w_i,
+
+    by Lloyd's iteration on the Gram matrix. All starts share it and go in step, so that
+    a round is one pass over the matrix; the objective never rises.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters.
+    kernel : str, callable or Kernel, default="rbf"
+        A name, a text such as ``"rbf(gamma=2) + linear"``, "precomputed", a kernel of
+        :mod:`mercer.kernels`, or a function of two rows that returns a number.
+    gamma : {"scale", "auto", "tune"} or float, default="scale"
+        Coefficient of named kernels. "tune" chooses it without labels, for "rbf" and
+        "laplacian": see Notes.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    kernel_params : dict, default=None
+        Arguments of a kernel that is a function.
+    normalize : bool or "auto", default="auto"
+        Whether samples count by their degree :math:`d_i = \sum_j w_j K_{ij}`, and
+        their images are divided by it: the objective is then the normalised cut, which
+        follows clusters of any shape where the plain one prefers dense spots. "auto" is
+        True with ``gamma="tune"``, else False.
+    init : {"auto", "k-means++", "random", "spectral"} or array, default="auto"
+        How clusters start: around samples drawn far from each other in feature space,
+        anyhow, from the leading eigenvectors, or from the labels given. "auto" is one
+        start from eigenvectors, the others by "k-means++".
+    n_init : int, default=10
+        How many starts, of which the best is kept; one for "spectral" and given labels.
+    max_iter : int, default=300
+        Limit on rounds.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values; what does not fit is computed again each round.
+        "auto" is a quarter of free memory.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the starts.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The cluster of each sample.
+    inertia_ : float
+        The objective; with ``normalize`` that of the scaled images.
+    inertia_history_ : ndarray
+        The objective in each round of the start that was kept.
+    start_inertias_ : ndarray of shape (n_starts,)
+        Where each start ended.
+    n_iter_ : int
+        Rounds of the start that was kept.
+    converged_ : bool
+        Whether it ended because no sample changed over any more.
+    gamma_ : float
+        The coefficient in use.
+    tuning_ : tuple of two ndarray
+        The candidates for gamma and the criterion of each, or None.
+    kernel_ : Kernel
+        The kernel with its numbers; None for a function of two rows.
+    X_fit_ : array or CSR matrix of shape (n_samples, n_features)
+        The samples; an empty array for a precomputed kernel.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+
+    Notes
+    -----
+    ``gamma="tune"`` takes the gamma with the smallest quotient of what the clustering
+    cuts and what one more cluster would have to cut (:mod:`mercer.clusters.tuning`). It
+    needs gaps between clusters that are wide beside those within, and looks at 800
+    samples at most.
+
+    References
+    ----------
+    Dhillon, Guan & Kulis, "Kernel k-means, spectral clustering and normalized cuts",
+    2004.
+
+    Examples
+    --------
+    >>> from mercer import KernelKMeans, datasets
+    >>> X, y = datasets.make_rings(300, random_state=0)
+    >>> model = KernelKMeans(2, gamma="tune", random_state=0).fit(X)
+    >>> sorted(int((model.labels_[y == ring] == 0).sum()) for ring in (0, 1))
+    [0, 150]
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [str, callable, Kernel],
+        "gamma": [
+            StrOptions({"scale", "auto", "tune"}),
+            Interval(Real, 0, None, closed="left"),
+        ],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "kernel_params": [dict, None],
+        "normalize": ["boolean", StrOptions({"auto"})],
+        "init": [
+            StrOptions({"auto", "k-means++", "random", "spectral"}),
+            "array-like",
+        ],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "cache_size": [
+            StrOptions({"auto"}),
+            Interval(Real, 0, None, closed="neither"),
+        ],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        kernel_params: dict | None = None,
+        normalize: bool | str = "auto",
+        init: Any = "auto",
+        n_init: int = 10,
+        max_iter: int = 300,
+        cache_size: float | str = "auto",
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.normalize = normalize
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._is_precomputed()
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : ignored, default=None
+        sample_weight : array of shape (n_samples,), default=None
+            How much each sample counts.
+
+        Returns
+        -------
+        self
+        """
+        views = views_of(X)
+        X = self._validate(X, copy=not self._is_precomputed())
+        if X.shape[0] < self.n_clusters:
+            raise ValueError(
+                f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}."
+            )
+        weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        random = check_random_state(self.random_state)
+        progress = StepProgress(self, X, y, self.verbose)
+        with Threads(self.n_jobs) as threads:
+            self._choose_kernel(X, views, weight, random, threads)
+            product = self._product(X, threads, small=SMALL)
+            samples = FeatureSamples(product, weight, self._is_normalized())
+            k = self.n_clusters
+            starts = make_starts(self.init, self.n_init, samples, k, random, threads)
+            found = samples.iterate(starts, k, self.max_iter, progress)
+            best = min(found, key=lambda part: part.inertia)
+            self._keep_means(samples, best.labels)
+        progress.finish("inertia", best.inertia)
+        self.X_fit_ = np.empty((0, 0)) if self._is_precomputed() else X
+        self.start_inertias_ = np.array([part.inertia for part in found])
+        self._store(best)
+        return self
+
+    def _is_normalized(self) -> bool:
+        if self.normalize == "auto":
+            return self.gamma == "tune"
+        return bool(self.normalize)
+
+    def _choose_kernel(
+        self,
+        X: Any,
+        views: Any,
+        weight: NDArray,
+        random: np.random.RandomState,
+        threads: Threads,
+    ) -> None:
+        tuning: Tuning | None = None
+        kernel, gamma = self.kernel, self.gamma
+        if gamma == "tune":
+            tuning = tune_gamma(
+                X, weight, self._metric(), self.n_clusters, random, threads
+            )
+            gamma = tuning.best
+            if isinstance(kernel, Kernel):
+                kernel = type(kernel)(gamma=gamma)  # type: ignore[call-arg]
+        self.tuning_ = None if tuning is None else tuple(tuning)
+        self.gamma_ = resolve_gamma(gamma, X)
+        if tuning is not None and isinstance(kernel, Kernel):
+            self.kernel_ = kernel.bind(X)
+        else:
+            self.kernel_ = self._bound_kernel(X, self.gamma_, views)
+            self.gamma_ = float(getattr(self.kernel_, "gamma", self.gamma_))
+
+    def _metric(self) -> str:
+        kernel = self.kernel
+        if self.normalize is False:
+            raise ValueError(
+                "gamma='tune' judges clusters by their normalised cut; it goes with "
+                "normalize=True or 'auto', got normalize=False."
+            )
+        for name, kind in (("rbf", RBF), ("laplacian", Laplacian)):
+            if isinstance(kernel, kind) or (isinstance(kernel, str) and kernel == name):
+                return METRICS[name]
+        raise ValueError(
+            "gamma='tune' is for the kernels 'rbf' and 'laplacian', got "
+            f"kernel={kernel!r}. Give gamma a number, 'scale' or 'auto'."
+        )
+
+    def _keep_means(self, samples: FeatureSamples, labels: NDArray) -> None:
+        """Keep what distances of new samples are computed from."""
+        k = self.n_clusters
+        indicators = samples.indicators(labels, k)
+        mass = indicators.sum(axis=0)
+        safe = np.where(mass > 0, mass, 1.0)
+        S = samples.times(indicators)
+        self._mean_norms = np.einsum("ij,ij->j", indicators, S) / safe**2
+        self._mean_norms[mass <= 0] = np.inf
+        self._mean_weights = samples.scale[:, None] * indicators / safe
+        self._degree_weights = samples.weight * samples.scale
+
+    def _store(self, best: Partition) -> None:
+        self.labels_ = best.labels
+        self.inertia_ = best.inertia
+        self.inertia_history_ = np.array(best.history)
+        self.n_iter_ = len(best.history)
+        self.converged_ = best.converged
+        n_found = len(np.unique(best.labels))
+        if n_found < self.n_clusters:
+            problem = (
+                f"Number of distinct clusters ({n_found}) found smaller than "
+                f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
+                "in X."
+            )
+        elif not best.converged:
+            problem = (
+                f"KernelKMeans did not converge in max_iter={self.max_iter} rounds. "
+                "Raise max_iter."
+            )
+        else:
+            return
+        warnings.warn(problem, ConvergenceWarning, stacklevel=4)
+
+    def _distances(self, X: Any) -> tuple[NDArray, NDArray]:
+        """Return squared distances without k(x, x), and the scale of each image."""
+        weights = np.column_stack([self._mean_weights, self._degree_weights])
+        found = self._times(X, weights)
+        scale = np.ones(len(found))
+        if self._is_normalized():
+            # A sample far from all others has no degree: it counts as it is.
+            degrees = found[:, -1]
+            scale = 1.0 / np.where(degrees > 0, degrees, 1.0)
+        return self._mean_norms - 2.0 * scale[:, None] * found[:, :-1], scale
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the nearest mean of each sample, in feature space.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            For a precomputed kernel the matrix with the samples of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        X = self._validate_new(X)
+        return self._distances(X)[0].argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: Any) -> NDArray:
+        """Return the distances from all means, in feature space.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            For a precomputed kernel the matrix with the samples of the fit; then new
+            samples count as having k(x, x) = 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._validate_new(X)
+        squared, scale = self._distances(X)
+        return np.sqrt(np.maximum(squared + (self._own(X) * scale**2)[:, None], 0.0))
+
+    def _own(self, X: Any) -> NDArray:
+        """Return k(x, x) of new samples."""
+        if self._is_precomputed():
+            return np.ones(X.shape[0])
+        if self.kernel_ is None:
+            rows = range(X.shape[0])
+            return np.array([self._by_function(X[[i]], X[[i]])[0, 0] for i in rows])
+        return np.asarray(self.kernel_.diagonal(Operand(X)), dtype=np.float64)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters

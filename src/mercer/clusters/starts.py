@@ -1,0 +1,154 @@
+"""Where clusters of feature space begin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from mercer import eigen
+from mercer.clusters.lloyd import Lloyd
+from mercer.clusters.partition import FeatureSamples
+from mercer.threads import Threads
+
+__all__ = ["far_apart", "from_embedding", "make_starts", "spectral"]
+
+# Samples whose matrix is decomposed.
+MOST_ROWS = 1500
+# Starts of the clustering of eigenvectors.
+EMBEDDED_STARTS = 10
+
+
+def far_apart(
+    samples: FeatureSamples, k: int, random: np.random.RandomState
+) -> NDArray:
+    """Draw samples far from each other (k-means++), and return the nearest of each.
+
+    Of a few candidates drawn by their squared distance from those that are there, the
+    one is taken that leaves least.
+    """
+    n_trials = 2 + int(np.log(k))
+    chance = samples.weight / samples.weight.sum()
+    first = random.choice(samples.n, size=1, p=chance)
+    column = samples.columns(first)[:, 0]
+    nearest = np.maximum(samples.diag + samples.diag[first[0]] - 2.0 * column, 0.0)
+    nearest[first[0]] = 0.0
+    labels = np.zeros(samples.n, dtype=np.int32)
+    for c in range(1, k):
+        potential = samples.weight * nearest
+        total = potential.sum()
+        p = potential / total if total > 0 else chance
+        trials = random.choice(samples.n, size=n_trials, p=p)
+        squared = samples.diag[:, None] + samples.diag[trials]
+        squared -= 2.0 * samples.columns(trials)
+        squared[trials, np.arange(n_trials)] = 0.0
+        squared = np.minimum(np.maximum(squared, 0.0), nearest[:, None])
+        best = int((samples.weight @ squared).argmin())
+        labels[squared[:, best] < nearest] = c
+        labels[trials[best]] = c
+        nearest = squared[:, best]
+    return labels
+
+
+def spectral(
+    samples: FeatureSamples, k: int, random: np.random.RandomState, threads: Threads
+) -> NDArray:
+    r"""Cluster the leading eigenvectors of :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}`.
+
+    They solve the problem in which indicators of clusters may be any orthonormal
+    vectors; rows of norm 1 bring samples of one cluster together.  Where clusters are
+    cut cleanly these eigenvalues are all but equal, and iterations do not tell them
+    apart; so the decomposition is exact, of some samples drawn at random where there
+    are many, and the others go to the nearest of the means that are found.
+    """
+    rows = np.flatnonzero(samples.weight > 0)
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(random.choice(rows, MOST_ROWS, replace=False))
+    if len(rows) <= k:
+        return np.arange(samples.n, dtype=np.int32) % k
+    weight = samples.weight[rows]
+    columns = samples.columns(rows)
+    root = np.sqrt(weight)
+    square = columns[rows] * root[:, None] * root
+    vectors = eigen.dense((square + square.T) / 2, k).vectors
+    labels = from_embedding(vectors, weight, k, random, threads)
+    indicators = np.zeros((len(rows), k))
+    indicators[np.arange(len(rows)), labels] = weight
+    mass = np.maximum(indicators.sum(axis=0), np.finfo(np.float64).tiny)
+    S = columns @ (indicators / mass)
+    norms = np.einsum("ij,ij->j", indicators, S[rows]) / mass
+    found = (norms - 2.0 * S).argmin(axis=1).astype(np.int32)
+    found[rows] = labels
+    return found
+
+
+def from_embedding(
+    vectors: NDArray,
+    weight: NDArray,
+    k: int,
+    random: np.random.RandomState,
+    threads: Threads,
+) -> NDArray:
+    """Cluster the rows of eigenvectors by their directions."""
+    norms = linalg.norm(vectors, axis=1)
+    rows = vectors / np.where(norms > 0, norms, 1.0)[:, None]
+    plain = Lloyd(rows, (weight > 0).astype(np.float64), threads)
+    best = None
+    for _ in range(EMBEDDED_STARTS):
+        start = _directions(rows, weight, k, random)
+        found = plain.run(start, 100, 0.0, lambda what, value: False)
+        if best is None or found.inertia < best.inertia:
+            best = found
+    return best.labels  # type: ignore[union-attr]
+
+
+def _directions(
+    rows: NDArray, weight: NDArray, k: int, random: np.random.RandomState
+) -> NDArray:
+    """Return rows that are as nearly at right angles as can be, from one at random."""
+    allowed = np.flatnonzero(weight > 0)
+    chosen = [int(random.choice(allowed))]
+    overlap = np.zeros(len(allowed))
+    for _ in range(1, k):
+        overlap += np.abs(rows[allowed] @ rows[chosen[-1]])
+        chosen.append(int(allowed[overlap.argmin()]))
+    return rows[chosen]
+
+
+def make_starts(
+    init: Any,
+    n_init: int,
+    samples: FeatureSamples,
+    k: int,
+    random: np.random.RandomState,
+    threads: Threads,
+) -> list[NDArray]:
+    """Return the labels of all starts."""
+    if not isinstance(init, str):
+        return [_given(init, samples.n, k)]
+    if init == "random":
+        return [random.randint(k, size=samples.n) for _ in range(n_init)]
+    starts = []
+    if init in ("spectral", "auto"):
+        starts.append(spectral(samples, k, random, threads))
+    if init in ("k-means++", "auto"):
+        n_more = n_init - len(starts)
+        starts += [far_apart(samples, k, random) for _ in range(n_more)]
+    return starts
+
+
+def _given(init: Any, n: int, k: int) -> NDArray:
+    labels = np.asarray(init)
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"init must be {n} whole numbers, the labels to start from; got "
+            f"{labels.dtype} of shape {labels.shape}."
+        )
+    if labels.min() < 0 or labels.max() >= k:
+        raise ValueError(
+            f"init has labels from {labels.min()} to {labels.max()}; with "
+            f"n_clusters={k} they must be from 0 to {k - 1}."
+        )
+    return labels
