@@ -1,6 +1,6 @@
 """Mercer: kernel machines, fast, and certain of how exact they are."""
 
-from mercer import datasets, images, kernels
+from mercer import datasets, images, kernels, selection
 from mercer.clusters import KernelKMeans, KMeans
 from mercer.components import PCA, KernelPCA
 from mercer.gram import gram_matrix
@@ -37,6 +37,7 @@ __all__ = [
     "kernels",
     "load",
     "save",
+    "selection",
 ]
 
 __version__ = "0.1.0"

@@ -9,57 +9,43 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import joblib
 import numpy as np
-from sklearn.base import clone
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
-from sklearn.model_selection._validation import _fit_and_score, _score
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import _safe_split
+from sklearn import config_context, get_config
 from sklearn.utils.validation import _check_method_params
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.selection.bar import Bar
+from mercer.selection.candidates import (
+    Request,
+    fit_plainly,
+    group_of,
+    make_candidate,
+    score_entry,
+    score_plainly,
+    weight_name,
+)
 from mercer.selection.samples import (
     Samples,
-    Split,
     is_stateless,
     last_of,
     prepare,
     prepare_fold,
 )
-from mercer.selection.sharing import Given, shared_copy, take_tasks, why_not
+from mercer.selection.sharing import Given, decide, shared_copy, take_tasks
 from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts
 from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
 from mercer.solvers import Settings, tries_single
 from mercer.threads import Threads
 
-__all__ = ["Evaluation", "Request"]
+__all__ = ["Evaluation"]
 
 # The part of the work of a fit that is solving, for the bar.
 SOLVING = 0.8
 _WHY_FAILED = "a fit failed, or single precision was not enough for it"
-
-
-class Request(NamedTuple):
-    """What is to be evaluated, and how."""
-
-    estimator: Any
-    X: Any
-    y: Any
-    splits: Sequence[Split]
-    scorer: Any
-    fit_params: dict[str, Any]
-    score_params: dict[str, Any]
-    return_train_score: bool
-    error_score: Any
-    cache_size: float | str = "auto"
-    keeps_models: bool = False
 
 
 class Evaluation:
@@ -73,6 +59,8 @@ class Evaluation:
         self.n_grams = 0
         self._threads = threads
         self._bar = bar
+        # Threads begin with scikit-learn's defaults.
+        self._config = get_config()
         self._budget = budget_bytes(request.cache_size)
 
     def run(self, candidates: Sequence[dict[str, Any]]) -> None:
@@ -82,9 +70,9 @@ class Evaluation:
         plain: list[tuple[int, str]] = []
         groups: dict[Any, list[tuple[int, Any]]] = {}
         for c, params in enumerate(self._candidates):
-            estimator, reason = self._candidate(params)
+            estimator, reason = make_candidate(self.request, params)
             if reason is None:
-                groups.setdefault(self._group(estimator, params), []).append(
+                groups.setdefault(group_of(estimator, params), []).append(
                     (c, estimator)
                 )
             else:
@@ -104,43 +92,6 @@ class Evaluation:
             if all((c, k) in self.results for k in numbers)
         ]
 
-    def _candidate(self, params: dict[str, Any]) -> tuple[Any, str | None]:
-        estimator = clone(self.request.estimator)
-        try:
-            estimator.set_params(**clone(params, safe=False))
-        except Exception as error:
-            return None, f"parameters could not be set: {error}"
-        machine = last_of(estimator)
-        reason = why_not(machine)
-        if reason is None and isinstance(estimator, Pipeline):
-            if machine._is_precomputed():
-                reason = "a kernel matrix comes out of a pipeline"
-            elif set(self.request.fit_params) - {self._weight_name(estimator)}:
-                reason = "steps of the pipeline take parameters of their own in fit"
-        elif reason is None and set(self.request.fit_params) - {"sample_weight"}:
-            reason = "fit takes parameters other than sample_weight"
-        return estimator, reason
-
-    @staticmethod
-    def _weight_name(estimator: Any) -> str:
-        if isinstance(estimator, Pipeline):
-            return f"{estimator.steps[-1][0]}__sample_weight"
-        return "sample_weight"
-
-    def _group(self, estimator: Any, params: dict[str, Any]) -> Any:
-        """Return what candidates have in common that see the same samples."""
-        machine = last_of(estimator)
-        kind = (machine._takes_targets, machine._is_precomputed())
-        if not isinstance(estimator, Pipeline):
-            return kind
-        last = estimator.steps[-1][0]
-        before = {
-            name: value
-            for name, value in params.items()
-            if name != last and not name.startswith(f"{last}__")
-        }
-        return (*kind, joblib.hash(before))
-
     def _run_group(self, group: list[tuple[int, Any]]) -> None:
         """Evaluate candidates that see the same samples in each fold."""
         request = self.request
@@ -157,9 +108,7 @@ class Evaluation:
                     samples = prepare(first, request.X, request.y, request.splits)
                 else:
                     split = request.splits[run[0]]
-                    samples = prepare_fold(
-                        first, request.X, request.y, run[0], split
-                    )
+                    samples = prepare_fold(first, request.X, request.y, run[0], split)
             except Exception:
                 # The plain fits run into it too, and say what it is.
                 for c, _ in group:
@@ -268,11 +217,14 @@ class Evaluation:
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
         self._threads.map(solve, jobs)
-        self._threads.map(lambda entry: self._finish(entry, answers), entries)
+        self._threads.map(
+            lambda together: self._finish(together, answers), _by_fold(entries)
+        )
         for unit in units:
             unit.gram = None
         for entry in entries:
-            entry.model._given.gram = None
+            given = entry.model._given
+            given.gram = given.weights = None
             if entry.has_failed:
                 self._plain(entry.candidate, entry.split, _WHY_FAILED)
 
@@ -280,7 +232,8 @@ class Evaluation:
         """Let a machine say which problems it wants solved."""
         began = time.perf_counter()
         try:
-            take_tasks(entry.model, self._weights(entry))
+            with config_context(**self._config):
+                take_tasks(entry.model, self._weights(entry))
         except Exception:
             entry.has_failed = True
         entry.seconds += time.perf_counter() - began
@@ -289,96 +242,70 @@ class Evaluation:
         request = self.request
         train = request.splits[entry.split][0]
         own = _check_method_params(request.X, request.fit_params, train)
-        return own.get(self._weight_name(entry.whole))
+        return own.get(weight_name(entry.whole))
 
-    def _finish(self, entry: Entry, answers: dict[tuple[int, int], Solved]) -> None:
-        """Let a machine go on from the solutions, and score it."""
+    def _finish(self, entries: list[Entry], answers: Answers) -> None:
+        """Let machines of one fold go on from the solutions, and score them."""
+        request = self.request
+        # What users set was checked the first time.
+        with config_context(**{**self._config, "skip_parameter_validation": True}):
+            for entry in entries:
+                self._complete(entry, answers)
+            good = [entry for entry in entries if not entry.has_failed]
+            began = time.perf_counter()
+            sharp = [
+                given
+                for given, model in ((e.model._given, e.model) for e in good)
+                if not given.is_coarse(model.tol, model._is_precomputed())
+            ]
+            if sharp:
+                decide(sharp)
+                if request.return_train_score:
+                    decide(sharp, on_train=True)
+            share = (time.perf_counter() - began) / max(len(good), 1)
+            for entry in good:
+                began = time.perf_counter()
+                scores = {} if request.scorer is None else score_entry(request, entry)
+                fit_time, score_time = entry.seconds, time.perf_counter() - began
+                result = {
+                    "fit_error": None,
+                    **scores,
+                    "n_test_samples": len(entry.model._given.fold.test),
+                    "fit_time": fit_time,
+                    "score_time": score_time + share,
+                }
+                if request.keeps_models:
+                    self.models[entry.candidate, entry.split] = entry.model
+                self._note(entry.candidate, entry.split, result, 1 - SOLVING)
+
+    def _complete(self, entry: Entry, answers: Answers) -> None:
+        """Run the second half of ``fit``."""
         if entry.has_failed:
             return
-        given, request = entry.model._given, self.request
+        given = entry.model._given
         solved = [answers[id(entry), t] for t in range(len(given.tasks.specs))]
-        solutions = [s.solution for s in solved if s.solution is not None]
-        if len(solutions) < len(solved):
-            entry.has_failed = True
-            return
-        given.solutions = solutions
+        given.solutions = [s.solution for s in solved if s.solution is not None]
         began = time.perf_counter()
         fold = given.fold
         try:
+            if len(given.solutions) < len(solved):
+                raise ArithmeticError("single precision is not enough")
             entry.model.fit(fold.X_train, fold.y_train, self._weights(entry))
         except Exception:
             entry.has_failed = True
-            return
-        now = time.perf_counter()
-        seconds = entry.seconds + sum(s.seconds for s in solved) + now - began
-        result: dict[str, Any] = {"fit_error": None, "fit_time": seconds}
-        if request.scorer is not None:
-            result |= self._scores(entry)
-        result["score_time"] = time.perf_counter() - now
-        result["n_test_samples"] = len(fold.test)
         given.tasks = given.solutions = None
-        if request.keeps_models:
-            self.models[entry.candidate, entry.split] = entry.model
-        self._note(entry.candidate, entry.split, result, 1 - SOLVING)
-
-    def _scores(self, entry: Entry) -> dict[str, Any]:
-        request, fold = self.request, entry.model._given.fold
-        train, test = request.splits[entry.split]
-        parts = {"test_scores": (fold.X_test, fold.y_test, test)}
-        if request.return_train_score:
-            y_train = None if request.y is None else _safe_indexing(request.y, train)
-            parts["train_scores"] = (fold.X_train, y_train, train)
-        estimator: Any = entry.model
-        is_raw = not _asks_predictions_only(request.scorer) and (
-            isinstance(entry.whole, Pipeline) or not isinstance(request.X, np.ndarray)
-        )
-        if is_raw and isinstance(entry.whole, Pipeline):
-            estimator = _rejoined(entry.whole, fold.before, entry.model)
-        scores = {}
-        for name, (X, y, rows) in parts.items():
-            own = _check_method_params(request.X, request.score_params, rows)
-            if is_raw:
-                X = _safe_indexing(request.X, rows)
-            scores[name] = _score(
-                estimator, X, y, request.scorer, own, request.error_score
-            )
-        return scores
+        entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
 
     def _plain(self, c: int, split: int, reason: str) -> None:
         """Fit and score as scikit-learn does."""
-        request = self.request
         self.reasons[reason] = self.reasons.get(reason, 0) + 1
-        train, test = request.splits[split]
-        if request.scorer is None:
-            self._plain_model(c, split)
+        if self.request.scorer is None:
+            model = fit_plainly(self.request, self._candidates[c], split)
+            self.models[c, split] = model
+            self._note(c, split, {}, 1.0)
             return
-        result = _fit_and_score(
-            clone(request.estimator),
-            request.X,
-            request.y,
-            scorer=request.scorer,
-            train=train,
-            test=test,
-            verbose=0,
-            parameters=self._candidates[c],
-            fit_params=request.fit_params,
-            score_params=request.score_params,
-            return_train_score=request.return_train_score,
-            return_n_test_samples=True,
-            return_times=True,
-            error_score=request.error_score,
-        )
+        result = score_plainly(self.request, self._candidates[c], split)
         self._note(c, split, result, 1.0)
-
-    def _plain_model(self, c: int, split: int) -> None:
-        """Fit without scoring."""
-        request = self.request
-        train = request.splits[split][0]
-        model = clone(request.estimator).set_params(**self._candidates[c])
-        X, y = _safe_split(model, request.X, request.y, train)
-        own = _check_method_params(request.X, request.fit_params, train)
-        self.models[c, split] = model.fit(X, y, **own)
-        self._note(c, split, {}, 1.0)
 
     def _note(self, c: int, split: int, result: dict[str, Any], fits: float) -> None:
         self.results[c, split] = result
@@ -391,16 +318,10 @@ class Evaluation:
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
 
 
-def _asks_predictions_only(scorer: Any) -> bool:
-    """Tell whether a scorer is scikit-learn's, which looks at predictions only."""
-    if isinstance(scorer, _MultimetricScorer):
-        return all(_asks_predictions_only(s) for s in scorer._scorers.values())
-    return isinstance(scorer, _BaseScorer | _PassthroughScorer)
-
-
-def _rejoined(pipeline: Pipeline, before: Any, machine: Any) -> Pipeline:
-    """Return the pipeline with its fitted steps and the fitted machine."""
-    joined = clone(pipeline)
-    steps = [] if before is None else before.steps
-    joined.steps = [*steps, (pipeline.steps[-1][0], machine)]
-    return joined
+def _by_fold(entries: list[Entry]) -> list[list[Entry]]:
+    """Bring entries of the same fold and Gram matrix together."""
+    groups: dict[Any, list[Entry]] = {}
+    for entry in entries:
+        key = (id(entry.model._given.gram), entry.split)
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())

@@ -1,15 +1,13 @@
 r"""Problems that differ in their bounds only, one after the other on one matrix.
 
-Along ascending bounds (C, weights) the solution of one problem, scaled, is where the
-next begins.  On the ray :math:`s\beta`, with :math:`f = K\beta` at hand, the objective
-is :math:`\tfrac12 s^2 \beta^T f + s\, p^T\beta`, least at
-:math:`s = -p^T\beta / \beta^T f`; bounds limit :math:`s` from above.  Where sums are
-prescribed (:math:`\nu`), what the clipped solution lacks is filled up where the
-gradient asks for it most.
+Along ascending bounds (C, weights) the best multiple of one solution is where the next
+problem begins (see :mod:`mercer.core.ray`).  Where sums are prescribed (:math:`\nu`),
+what the clipped solution lacks is filled up where the gradient asks for it most.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
+from mercer.core.ray import best_multiple
 from mercer.core.rows import add_rows, gather_square
 from mercer.selection.stored import SharedGram
 from mercer.solvers import (
@@ -27,7 +26,9 @@ from mercer.solvers import (
     solve_and_polish,
 )
 
-__all__ = ["Link", "gathered", "solve_chain"]
+__all__ = ["Link", "Solved", "gathered", "sampled", "solve_chain"]
+
+_thread = threading.local()
 
 
 class Link(NamedTuple):
@@ -42,9 +43,12 @@ class Link(NamedTuple):
     def place(self) -> tuple[float, float, float]:
         """Where it stands among others: by its bounds, its masses, its linear term."""
         problem = self.problem
-        bounds = float((problem.hi - problem.lo).sum())
-        masses, linear = np.abs(problem.start).sum(), np.abs(problem.p).sum()
-        return bounds, float(masses), float(linear)
+        bounds = float(problem.hi.sum() - problem.lo.sum())
+        return (
+            bounds,
+            float(problem.start @ problem.start),
+            float(problem.p @ problem.p),
+        )
 
 
 class Solved(NamedTuple):
@@ -54,55 +58,54 @@ class Solved(NamedTuple):
     seconds: float
 
 
-def gathered(matrix: NDArray, rows: NDArray, columns: NDArray) -> NDArray:
-    """Return ``matrix[rows][:, columns]``."""
-    part = np.empty((len(rows), len(columns)), dtype=matrix.dtype)
-    gather_square(
-        matrix, rows.astype(np.int64), columns.astype(np.uint64), 0, part
-    )
+def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
+    """Return ``matrix[rows][:, rows]``; it lasts until the thread asks for the next."""
+    n = len(rows)
+    room = getattr(_thread, "room", None)
+    if room is None or room.dtype != matrix.dtype or room.size < n * n:
+        room = _thread.room = np.empty(n * n, dtype=matrix.dtype)
+    part = room[: n * n].reshape(n, n)
+    gather_square(matrix, rows.astype(np.int64), rows.astype(np.uint64), 0, part)
     return part
+
+
+def sampled(gram: SharedGram, rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the exact values of the sampled among some rows, and where these are."""
+    order = np.argsort(rows)
+    at = np.searchsorted(rows, gram.sampled, sorter=order)
+    at = order[np.minimum(at, len(rows) - 1)]
+    here = rows[at] == gram.sampled
+    return gram.exact[np.flatnonzero(here)][:, rows], at[here]
 
 
 def solve_chain(
     square: NDArray,
-    gram: SharedGram,
-    rows: NDArray,
+    exact: tuple[NDArray, NDArray],
     links: Sequence[Link],
     stop: NDArray,
 ) -> list[Solved]:
-    """Solve problems on the samples ``rows`` of a Gram matrix; ``square`` is its part.
+    """Solve problems of the same variables on a part ``square`` of a Gram matrix.
 
-    The results are in the order of the links, whatever the order of solving.
+    ``exact`` are some rows of it in double precision, and which these are. The results
+    are in the order of the links, whatever the order of solving.
     """
     results: list[Solved] = [Solved(None, 0.0)] * len(links)
-    at = np.searchsorted(rows[np.argsort(rows)], gram.sampled)
-    order = np.argsort(rows)
-    at = order[np.minimum(at, len(rows) - 1)]
-    here = rows[at] == gram.sampled
-    exact = gram.exact[np.flatnonzero(here)][:, rows], at[here]
-    before: tuple[DualProblem, NDArray, NDArray] | None = None
-    where: Layout | None = None
+    before: tuple[NDArray, NDArray] | None = None
+    where = layout(links[0].problem)
     for k in sorted(range(len(links)), key=lambda k: links[k].place):
         began = time.perf_counter()
         problem = links[k].problem
-        if before is None or not _is_alike(before[0], problem):
-            before, where = None, layout(problem)
         beta, f = _begin(square, problem, before)
         solution = _solve(square, where, links[k], beta, f, exact, stop)
         is_good = solution is not None and np.isfinite(solution.objective)
-        before = (problem, beta, f) if is_good else None
+        before = (beta, f) if is_good else None
         results[k] = Solved(solution, time.perf_counter() - began)
     return results
 
 
-def _is_alike(one: DualProblem, other: DualProblem) -> bool:
-    """Tell whether two problems have the same variables."""
-    return np.array_equal(one.row, other.row) and np.array_equal(one.group, other.group)
-
-
 def _solve(
     square: NDArray,
-    where: Layout | None,
+    where: Layout,
     link: Link,
     beta: NDArray,
     f: NDArray,
@@ -142,39 +145,25 @@ def _solve(
 def _begin(
     square: NDArray,
     problem: DualProblem,
-    before: tuple[DualProblem, NDArray, NDArray] | None,
+    before: tuple[NDArray, NDArray] | None,
 ) -> tuple[NDArray, NDArray]:
     """Return where to start, and its ``f``."""
-    f = np.zeros(len(square))
     if before is None:
+        f = np.zeros(len(square))
         beta = problem.start.copy()
         _add(square, problem.row, beta, f)
         return beta, f
-    if not problem.start.any():
-        return _along_ray(problem, *before[1:])
-    return _fill_up(square, problem, *before[1:])
+    if problem.start.any():
+        return _fill_up(square, problem, *before)
+    beta, f = np.empty_like(before[0]), np.empty_like(before[1])
+    best_multiple(problem.p, problem.lo, problem.hi, problem.row, *before, beta, f)
+    return beta, f
 
 
 def _add(square: NDArray, row: NDArray, change: NDArray, f: NDArray) -> None:
     moved = np.flatnonzero(change)
     if len(moved):
         add_rows(square, row[moved].astype(np.int64), change[moved], 0, f)
-
-
-def _along_ray(
-    problem: DualProblem, beta: NDArray, f: NDArray
-) -> tuple[NDArray, NDArray]:
-    """Return the best feasible multiple of a former solution."""
-    used = np.flatnonzero(beta)
-    own = beta[used]
-    room = np.where(own > 0, problem.hi[used], problem.lo[used]) / own
-    quadratic = float(own @ f[problem.row[used]])
-    slope = float(problem.p[used] @ own)
-    s = -slope / quadratic if quadratic > 0 and slope < 0 else 0.0
-    s = min(s, float(room.min(initial=np.inf)))
-    if not (np.isfinite(s) and s > 0):
-        return np.zeros(len(beta)), np.zeros(len(f))
-    return np.clip(s * beta, problem.lo, problem.hi), s * f
 
 
 def _fill_up(

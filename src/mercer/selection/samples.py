@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import validate_data
@@ -65,24 +66,30 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
     machine = clone(last_of(estimator))
     valid, targets = _validate(machine, X, y)
     learnt, is_matrix = _learnt(machine), machine._is_precomputed()
+    n = valid.shape[0]
+    rows = [(_as_rows(train, n), _as_rows(test, n)) for train, test in splits]
+    order, stretches = np.arange(n), [slice(0, n)]
+    if not is_matrix:
+        order, stretches = _arranged(_labels(machine, targets, n), rows)
+    place = np.argsort(order)
     folds = {}
-    for number, split in enumerate(splits):
-        train, test = (_as_rows(part, valid.shape[0]) for part in split)
+    for number, (train, test) in enumerate(rows):
         X_train, X_test = valid[train], valid[test]
         if is_matrix:
             X_train, X_test = X_train[:, train], X_test[:, train]
             learnt = {**learnt, "n_features_in_": len(train)}
         folds[number] = Fold(
-            train,
-            test,
+            place[train],
+            place[test],
             X_train,
             X_test,
             None if targets is None else targets[train],
             None if y is None else _safe_indexing(y, test),
+            stretches,
             learnt,
             before,
         )
-    return Samples(valid, folds, is_matrix)
+    return Samples(valid if is_matrix else valid[order], folds, is_matrix)
 
 
 def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> Samples:
@@ -108,18 +115,44 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
         both = sparse.vstack([X_train, X_test]).tocsr()
     else:
         both = np.vstack([X_train, X_test])
-    y_test = None if y is None else _safe_indexing(y, test)
+    labels = np.concatenate([_labels(machine, targets, n), np.full(m, -1)])
+    order, stretches = _arranged(labels, [])
+    place = np.argsort(order)
     fold = Fold(
-        np.arange(n),
-        np.arange(n, n + m),
+        place[:n],
+        place[n:],
         X_train,
         X_test,
         targets,
-        y_test,
+        None if y is None else _safe_indexing(y, test),
+        stretches,
         _learnt(machine),
         before,
     )
-    return Samples(both, {number: fold})
+    return Samples(both[order], {number: fold})
+
+
+def _labels(machine: Any, targets: Any, n: int) -> NDArray[np.intp]:
+    """Return classes as numbers; without classes, one for all samples."""
+    if not is_classifier(machine):
+        return np.zeros(n, dtype=np.intp)
+    return np.unique(np.asarray(targets).ravel(), return_inverse=True)[1]
+
+
+def _arranged(
+    labels: NDArray[np.intp], splits: Sequence[Split]
+) -> tuple[NDArray[np.intp], list[slice]]:
+    """Return samples class by class, and within them fold by fold; and the classes.
+
+    What a problem needs of the matrix then lies in a few contiguous stretches.
+    """
+    fold = np.zeros(len(labels), dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        fold[test] = number
+    order = np.lexsort((fold, labels))
+    cuts = np.flatnonzero(np.diff(labels[order])) + 1
+    ends = [0, *cuts.tolist(), len(labels)]
+    return order, [slice(a, b) for a, b in pairwise(ends)]
 
 
 def _validate(machine: Any, X: Any, y: Any) -> tuple[Any, Any]:

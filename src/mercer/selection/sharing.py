@@ -15,21 +15,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.core.problem import Solution
 from mercer.kernels.base import Kernel
-from mercer.machine import QUIET, KernelMachine, Tasks
+from mercer.machine import QUIET, UNBOUNDED, Tasks
 from mercer.novelty import OneClassSVM
 from mercer.nusvc import NuSVC
-from mercer.selection.path import gathered
 from mercer.selection.stored import SharedGram
 from mercer.svc import SVC
 from mercer.svr import SVR, NuSVR
 
-__all__ = ["Fold", "Given", "shared_copy", "take_tasks", "unshared", "why_not"]
+__all__ = [
+    "Fold",
+    "Given",
+    "decide",
+    "shared_copy",
+    "take_tasks",
+    "unshared",
+    "why_not",
+]
 
+# What is computed only when it is asked for.
+LATER = ("support_", "support_vectors_", "n_support_", "dual_coef_")
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
 
 
@@ -43,14 +51,17 @@ class Fold:
     X_test: Any
     y_train: Any
     y_test: Any
-    learnt: dict[str, Any] = field(default_factory=dict)  #: what validation found out
+    stretches: list[slice]  #: of all samples, such as the classes
+    learnt: dict[str, Any]  #: what validation found out
     before: Any = None  #: the fitted steps before the machine
+    classes: dict[str, Any] = field(default_factory=dict)  #: what targets come to
+    tasks: dict[Any, Tasks] = field(default_factory=dict)  #: problems with C = 1
 
-    def rows_of(self, X: Any) -> NDArray[np.intp] | None:
-        """Return which samples these are, if they are known."""
+    def part_of(self, X: Any) -> str:
+        """Return which samples these are: "train", "test" or "" for others."""
         if X is self.X_test:
-            return self.test
-        return self.train if X is self.X_train else None
+            return "test"
+        return "train" if X is self.X_train else ""
 
 
 @dataclass(eq=False)
@@ -62,6 +73,47 @@ class Given:
     tasks: Tasks | None = None
     gram: SharedGram | None = None
     solutions: list[Solution] | None = None
+    weights: Any = None  #: coefficients of all samples, (n, n_tasks)
+    decisions: dict[str, NDArray] = field(default_factory=dict)  #: by part
+
+    def keep_weights(self, tasks: Tasks, machines: list[Solution]) -> None:
+        """Note the coefficients of the machines; of several problems, each step-th."""
+        step = len(tasks.specs) // len(machines)
+        weights = np.zeros((len(self.gram.matrix), len(machines)))  # type: ignore[union-attr]
+        for t, (spec, machine) in enumerate(
+            zip(tasks.specs[::step], machines, strict=True)
+        ):
+            rows = self.fold.train[tasks.samples(spec)]
+            row = spec.problem.row
+            weights[rows, t] = np.bincount(row, machine.beta, len(rows))
+        self.weights = weights
+
+    def is_coarse(self, tol: float, is_exact: bool) -> bool:
+        """Tell whether rounding in single precision could matter beside ``tol``."""
+        matrix, weights = self.gram.matrix, self.weights  # type: ignore[union-attr]
+        if matrix.dtype == np.float64 or is_exact:
+            return False
+        largest = np.abs(matrix.diagonal()).max()
+        spread = np.sqrt(np.einsum("ij,ij->j", weights, weights).max(initial=0.0))
+        return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * tol)
+
+
+def decide(many: list[Given], *, on_train: bool = False) -> None:
+    """Compute decision values, but for the bias, of machines on the same fold."""
+    gram, fold = many[0].gram, many[0].fold
+    if gram is None:
+        return
+    values = gram.matrix[fold.train if on_train else fold.test]
+    weights = np.hstack([given.weights for given in many])
+    result = np.zeros((len(values), weights.shape[1]))
+    for stretch in fold.stretches:
+        part = weights[stretch]
+        used = np.flatnonzero(part.any(axis=0))
+        # Samples of the other parts have no weight.
+        result[:, used] += values[:, stretch] @ part[:, used].astype(values.dtype)
+    ends = np.cumsum([given.weights.shape[1] for given in many])[:-1]
+    for given, own in zip(many, np.split(result, ends, axis=1), strict=True):
+        given.decisions["train" if on_train else "test"] = own
 
 
 class _Paused(BaseException):
@@ -72,6 +124,8 @@ class _Shared:
     """What a shared estimator does in another way."""
 
     _given: Given | None = None
+    classes_: Any
+    class_weight_: Any
 
     def _is_given(self, X: Any) -> bool:
         return self._given is not None and X is self._given.fold.X_train
@@ -83,6 +137,17 @@ class _Shared:
         self.shape_fit_ = X.shape
         return X, y
 
+    def _validate_targets(self, y: Any) -> NDArray[np.intp]:
+        given = self._given
+        if given is None or y is not given.fold.y_train:
+            return super()._validate_targets(y)  # type: ignore[misc]
+        known, key = given.fold.classes, repr(self.class_weight)
+        if key not in known:
+            codes = super()._validate_targets(y)  # type: ignore[misc]
+            known[key] = codes, self.classes_, self.class_weight_
+        codes, self.classes_, self.class_weight_ = known[key]
+        return codes
+
     def _solve(
         self, X: Any, y: Any, targets: NDArray, sample_weight: Any
     ) -> tuple[Tasks, list[Solution]]:
@@ -93,53 +158,81 @@ class _Shared:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
             )
-            given.tasks = self._tasks(targets, weight)  # type: ignore[attr-defined]
+            given.tasks = self._tasks(targets, weight)
             raise _Paused
         self.kernel_ = given.kernel
         self.converged_ = all(s.converged for s in given.solutions)
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
-            self._warn(given.solutions, False)  # type: ignore[attr-defined]
+            self._warn(given.solutions, False)
         return given.tasks, given.solutions
+
+    def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
+        given = self._given
+        if given is None or not isinstance(self, SVC) or self._is_calibrated():
+            return super()._tasks(y, sample_weight)  # type: ignore[misc]
+        # Problems that differ in C only differ in the scale of their bounds.
+        weights = self.class_weight_.tobytes(), self._positive_weights().tobytes()
+        key = (self.code_.shape, self.code_.tobytes(), *weights)
+        known = given.fold.tasks
+        if key not in known:
+            self.C, C = 1.0, self.C
+            try:
+                known[key] = super()._tasks(y, sample_weight)  # type: ignore[misc]
+            finally:
+                self.C = C
+        C = min(self.C, UNBOUNDED)
+        specs = [
+            spec._replace(
+                problem=problem._replace(lo=C * problem.lo, hi=C * problem.hi)
+            )
+            for spec, problem in ((spec, spec.problem) for spec in known[key].specs)
+        ]
+        return known[key]._replace(specs=specs)
+
+    def _keep_support(self, X: Any, *work: Any) -> None:
+        """Keep the machines, the last argument; the rest when it is asked for."""
+        given = self._given
+        if given is None or not self._is_given(X):
+            super()._keep_support(X, *work)  # type: ignore[misc]
+            return
+        machines = work[-1] if isinstance(work[-1], list) else [work[-1]]
+        given.keep_weights(given.tasks, machines)  # type: ignore[arg-type]
+        self.intercept_ = np.array([s.bias for s in machines])
+        for name in LATER:
+            vars(self).pop(name, None)
+        self._work = (X, *work)
+
+    def __getattr__(self, name: str) -> Any:
+        """Find the support vectors when somebody asks for them."""
+        if name in LATER and "_work" in vars(self):
+            super()._keep_support(*vars(self).pop("_work"))  # type: ignore[misc]
+            return getattr(self, name)
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
 
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
-        given = self._given
-        rows = None if given is None else given.fold.rows_of(X)
-        if given is None or given.gram is None or rows is None:
+        given, values = self._given, None
+        if given is not None:
+            check_is_fitted(self)
+            values = given.decisions.get(given.fold.part_of(X))
+        if values is None:
             return super()._decisions(X)  # type: ignore[misc]
-        check_is_fitted(self)
-        self._check_internals()  # type: ignore[attr-defined]
-        weights = self._weights()  # type: ignore[attr-defined]
-        matrix = given.gram.matrix
-        if self._is_too_coarse(matrix, weights.matrix):
-            return super()._decisions(X)  # type: ignore[misc]
-        used = given.fold.train[self.support_]  # type: ignore[attr-defined]
-        values = gathered(matrix, rows, used)
-        result = np.zeros((len(rows), weights.matrix.shape[1]))
-        parts = weights.dense_parts(slice(0, len(used)), matrix.dtype)
-        for columns, tasks, weight in parts:
-            result[:, tasks] += values[:, columns] @ weight
-        return result + self.intercept_  # type: ignore[attr-defined]
-
-    def _is_too_coarse(self, matrix: NDArray, weights: sparse.csr_array) -> bool:
-        """Tell whether rounding in single precision could matter beside ``tol``."""
-        if matrix.dtype == np.float64 or self._is_precomputed():  # type: ignore[attr-defined]
-            return False
-        largest = np.abs(matrix.diagonal()).max()
-        spread = np.sqrt((weights * weights).sum(axis=0).max(initial=0.0))
-        eps = np.finfo(np.float32).eps
-        return bool(eps * largest * spread > 0.1 * self.tol)  # type: ignore[attr-defined]
+        return values + self.intercept_
 
 
 @cache
-def _shared_class(kind: type) -> type:
+def _shared_class(kind: Any) -> Any:
     return type(kind.__name__, (_Shared, kind), {"__module__": kind.__module__})
 
 
-def shared_copy(estimator: KernelMachine, given: Given) -> Any:
+def shared_copy(estimator: Any, given: Given) -> Any:
     """Return an unfitted estimator with the same parameters that is given its Gram."""
-    shared = _shared_class(type(estimator)).__new__(_shared_class(type(estimator)))
+    own: Any = type(estimator)
+    kind = _shared_class(own)
+    shared = kind.__new__(kind)
     vars(shared).update(vars(estimator))
     shared._given = given
     return shared
@@ -147,6 +240,7 @@ def shared_copy(estimator: KernelMachine, given: Given) -> Any:
 
 def unshared(estimator: Any) -> Any:
     """Turn a shared estimator, once fitted, into a plain one."""
+    _ = estimator.support_
     estimator.__class__ = type(estimator).__mro__[2]
     del estimator._given
     return estimator
@@ -176,4 +270,3 @@ def why_not(estimator: Any) -> str | None:
     if getattr(estimator, "_skl_callbacks", None):
         return "the estimator has callbacks, which watch its own fits"
     return None
-

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
-from mercer.selection.path import Link, Solved, gathered, solve_chain
+from mercer.selection.path import Link, Solved, gathered, sampled, solve_chain
 from mercer.selection.samples import Samples
 from mercer.selection.stored import SharedGram
 
@@ -64,7 +64,7 @@ def jobs_of(unit: Unit) -> list[Job]:
     """Bring together the problems of a unit that are about the same samples."""
     if unit.gram is None:
         return []
-    chains: dict[tuple, dict[int, list[tuple[Entry, int]]]] = {}
+    chains: dict[tuple, dict[tuple, list[tuple[Entry, int]]]] = {}
     for entry in unit.entries:
         if entry.has_failed:
             continue
@@ -72,7 +72,9 @@ def jobs_of(unit: Unit) -> list[Job]:
         for t, spec in enumerate(tasks.specs):
             # The blocks are the classes, or there is one of all samples.
             key = (entry.split, len(tasks.starts), spec.blocks)
-            chains.setdefault(key, {}).setdefault(t, []).append((entry, t))
+            # Of one kind, problems have the same variables.
+            kind = (type(entry.model), len(tasks.specs), t)
+            chains.setdefault(key, {}).setdefault(kind, []).append((entry, t))
     jobs = []
     for alike in chains.values():
         lists = list(alike.values())
@@ -87,7 +89,8 @@ def jobs_of(unit: Unit) -> list[Job]:
 
 def solve_job(job: Job, stop: NDArray) -> Answers:
     """Solve all problems of a job."""
-    square = gathered(job.gram.matrix, job.rows, job.rows)
+    square = gathered(job.gram.matrix, job.rows)
+    exact = sampled(job.gram, job.rows)
     answers: Answers = {}
     for chain in job.chains:
         links = [
@@ -99,7 +102,7 @@ def solve_job(job: Job, stop: NDArray) -> Answers:
             )
             for entry, t in chain
         ]
-        found = solve_chain(square, job.gram, job.rows, links, stop)
+        found = solve_chain(square, exact, links, stop)
         for (entry, t), solved in zip(chain, found, strict=True):
             answers[id(entry), t] = solved
     return answers

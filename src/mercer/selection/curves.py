@@ -1,0 +1,311 @@
+"""Curves along parameters, paths of solutions along C, and out-of-fold decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import _num_samples
+
+from mercer.selection.bar import Bar
+from mercer.selection.candidates import Request
+from mercer.selection.evaluation import Evaluation
+from mercer.selection.search import GridSearchCV
+from mercer.selection.sharing import MACHINES, unshared
+from mercer.svc import SVC
+from mercer.threads import Threads
+
+__all__ = ["PathPoint", "cross_val_decision", "svm_path", "validation_curve"]
+
+
+def validation_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    param_name: str,
+    param_range: Sequence[Any],
+    cv: Any = None,
+    scoring: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    error_score: Any = np.nan,
+    cache_size: float | str = "auto",
+    fit_params: dict[str, Any] | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Return training and test scores for values of one parameter.
+
+    As scikit-learn's function of this name, with kernel values shared as in
+    :class:`GridSearchCV`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A machine, or a pipeline that ends in one; others are fitted in the plain way.
+    X : array or CSR matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or None
+    param_name : str
+        The parameter, such as "C" or "svc__gamma".
+    param_range : sequence
+        Its values.
+    cv, scoring, n_jobs, verbose, error_score, cache_size : as in :class:`GridSearchCV`
+    fit_params : dict, default=None
+        ``sample_weight``, ``groups``.
+
+    Returns
+    -------
+    train_scores, test_scores : ndarray of shape (n_values, n_folds)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVC
+    >>> from mercer.selection import validation_curve
+    >>> X, y = load_iris(return_X_y=True)
+    >>> train, test = validation_curve(
+    ...     SVC(), X, y, param_name="C", param_range=[0.01, 1, 100], cv=3
+    ... )
+    >>> train.shape, test.shape
+    ((3, 3), (3, 3))
+    """
+    search = GridSearchCV(
+        estimator,
+        {param_name: list(param_range)},
+        scoring=scoring,
+        n_jobs=n_jobs,
+        refit=False,
+        cv=cv,
+        verbose=verbose,
+        error_score=error_score,
+        return_train_score=True,
+        cache_size=cache_size,
+    ).fit(X, y, **(fit_params or {}))
+    if search.interrupted_:
+        raise KeyboardInterrupt
+    if search.multimetric_:
+        raise ValueError("validation_curve takes one scorer; scoring asks for several.")
+    train, test = (
+        np.column_stack(
+            [
+                search.cv_results_[f"split{k}_{part}_score"]
+                for k in range(search.n_splits_)
+            ]
+        )
+        for part in ("train", "test")
+    )
+    return train, test
+
+
+class PathPoint(NamedTuple):
+    """A solution on the path along C."""
+
+    C: float
+    model: Any  #: the fitted estimator
+    support: NDArray  #: indices of the support vectors
+    dual_coef: Any
+    intercept: NDArray
+    objective: Any  #: of each problem, to be minimised
+    dual_gap: Any  #: primal minus dual of each problem
+    n_support: int
+    n_iter: Any
+    converged: bool
+
+
+def svm_path(
+    X: Any,
+    y: Any,
+    Cs: Sequence[float] | None = None,
+    *,
+    estimator: Any = None,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    cache_size: float | str = "auto",
+) -> list[PathPoint]:
+    r"""Return the solutions for values of C, each begun where the next smaller ended.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    Cs : sequence of numbers > 0, default=None
+        None is ten values from 0.01 to 1000, evenly spaced on a logarithmic scale.
+    estimator : SVC, SVR or NuSVR, default=None
+        What is fitted; None is ``SVC()``.
+    sample_weight : array of shape (n_samples,), default=None
+    n_jobs, verbose, cache_size : as in :class:`GridSearchCV`
+
+    Returns
+    -------
+    list of PathPoint
+        By ascending C; each has a model fitted and certified to its ``tol``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.selection import svm_path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> [point.n_support for point in svm_path(X, y, [0.1, 1, 10])]
+    [125, 60, 27]
+    """
+    estimator = SVC() if estimator is None else estimator
+    if not isinstance(estimator, MACHINES) or "C" not in estimator.get_params():
+        raise TypeError(
+            f"svm_path takes a machine with a C (SVC, SVR, NuSVR), got {estimator!r}."
+        )
+    values = np.sort(np.logspace(-2, 3, 10) if Cs is None else np.asarray(Cs, float))
+    if values.ndim != 1 or not len(values) or not (values > 0).all():
+        raise ValueError(f"Cs must be one or more numbers > 0, got {Cs!r}.")
+    X, y = indexable(X, y)
+    everything = np.arange(_num_samples(X))
+    request = Request(
+        estimator,
+        X,
+        y,
+        [(everything, everything[:0])],
+        None,
+        {} if sample_weight is None else {"sample_weight": sample_weight},
+        {},
+        False,
+        "raise",
+        cache_size,
+        keeps_models=True,
+    )
+    candidates = [{"C": float(C)} for C in values]
+    models = _models(request, candidates, n_jobs, verbose, "svm_path")
+    return [_point(C["C"], models[c, 0]) for c, C in enumerate(candidates)]
+
+
+def _point(C: float, model: Any) -> PathPoint:
+    return PathPoint(
+        C,
+        model,
+        model.support_,
+        model.dual_coef_,
+        model.intercept_,
+        model.objective_,
+        model.dual_gap_,
+        len(model.support_),
+        model.n_iter_,
+        model.converged_,
+    )
+
+
+def _models(
+    request: Request,
+    candidates: list[dict[str, Any]],
+    n_jobs: int | None,
+    verbose: int,
+    name: str,
+) -> dict[tuple[int, int], Any]:
+    """Return fitted models by candidate and split."""
+    total = len(candidates) * len(request.splits)
+    with Bar(name, total, verbose) as bar, Threads(n_jobs) as threads:
+        evaluation = Evaluation(request, threads, bar)
+        evaluation.run(candidates)
+    return {
+        key: unshared(model) if hasattr(model, "_given") else model
+        for key, model in evaluation.models.items()
+    }
+
+
+def cross_val_decision(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    cv: Any = None,
+    method: str = "decision_function",
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    cache_size: float | str = "auto",
+) -> NDArray:
+    """Return, for each sample, the decision of a machine that has not seen it.
+
+    For ROC curves and Platt scaling; as scikit-learn's ``cross_val_predict``, with one
+    Gram matrix for all folds.
+
+    Parameters
+    ----------
+    estimator : machine, or a pipeline that ends in one
+    X : array or CSR matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or None
+    groups : array of shape (n_samples,), default=None
+        For splitters that take them.
+    cv : int, cross-validation generator or iterable, default=None
+        Its test parts must have each sample exactly once.
+    method : str, default="decision_function"
+        Any method of the estimator with an answer for each sample, such as "predict".
+    sample_weight : array of shape (n_samples,), default=None
+        Passed to ``fit`` of the machine.
+    n_jobs, verbose, cache_size : as in :class:`GridSearchCV`
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_classes)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVC
+    >>> from mercer.selection import cross_val_decision
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_val_decision(SVC(), X, y).shape
+    (150, 3)
+    """
+    X, y = indexable(X, y)
+    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    splits = list(splitter.split(X, y, groups))
+    n = _num_samples(X)
+    tests = np.concatenate([np.arange(n)[test] for _, test in splits])
+    if not np.array_equal(np.sort(tests), np.arange(n)):
+        raise ValueError(
+            "cross_val_decision needs folds whose test parts have each sample exactly "
+            f"once; cv={cv!r} gives {len(tests)} test samples for {n}."
+        )
+    fit_params = {}
+    if sample_weight is not None:
+        is_alone = not hasattr(estimator, "steps")
+        name = "" if is_alone else f"{estimator.steps[-1][0]}__"
+        fit_params[f"{name}sample_weight"] = sample_weight
+    request = Request(
+        clone(estimator), X, y, splits, None, fit_params, {}, False, "raise",
+        cache_size, keeps_models=True,
+    )  # fmt: skip
+    with Bar("cross_val_decision", len(splits), verbose) as bar:
+        with Threads(n_jobs) as threads:
+            evaluation = Evaluation(request, threads, bar)
+            evaluation.run([{}])
+        answers = [
+            _answer(evaluation.models[0, k], X, test, method)
+            for k, (_, test) in enumerate(splits)
+        ]
+    _check_classes([evaluation.models[0, k] for k in range(len(splits))], y, method)
+    order = np.argsort(tests)
+    return np.concatenate(answers)[order]
+
+
+def _answer(model: Any, X: Any, test: NDArray, method: str) -> NDArray:
+    given = getattr(model, "_given", None)
+    X_test = _safe_indexing(X, test) if given is None else given.fold.X_test
+    return getattr(model, method)(X_test)
+
+
+def _check_classes(models: list[Any], y: Any, method: str) -> None:
+    """Refuse to put columns side by side that are about different classes."""
+    if method == "predict" or not hasattr(models[0], "classes_"):
+        return
+    n_classes = len(np.unique(np.asarray(y)))
+    fewest = min(len(model.classes_) for model in models)
+    if fewest < n_classes:
+        raise ValueError(
+            f"A training part has {fewest} of the {n_classes} classes, so that its "
+            f"{method} has other columns. Use a stratified cv, or fewer folds."
+        )

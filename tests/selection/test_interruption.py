@@ -1,0 +1,119 @@
+"""Ctrl-C and the bar."""
+
+import logging
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from mercer import SVC
+from mercer.selection import GridSearchCV
+from mercer.selection import bar as bars
+from mercer.selection.evaluation import Evaluation
+
+GRID = {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1.0]}
+
+
+class Interrupted(GridSearchCV):
+    """A search that the user stops after some Gram matrices."""
+
+
+def interrupt_after(monkeypatch, n_batches):
+    original = Evaluation._run_batch
+    done = []
+
+    def run(self, units, maker):
+        if len(done) == n_batches:
+            raise KeyboardInterrupt
+        done.append(len(units))
+        original(self, units, maker)
+
+    monkeypatch.setattr(Evaluation, "_run_batch", run)
+
+
+def test_what_is_finished_is_kept(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    whole = GridSearchCV(SVC(), GRID).fit(X, y)
+    interrupt_after(monkeypatch, 2)
+    search = GridSearchCV(SVC(), GRID)
+    with pytest.warns(UserWarning, match="6 of 9 candidates are finished"):
+        search.fit(X, y)
+    assert search.interrupted_ and not whole.interrupted_
+    kept = [p for p in whole.cv_results_["params"] if p["gamma"] < 1]
+    assert search.cv_results_["params"] == kept
+    expected = [
+        score
+        for p, score in zip(
+            whole.cv_results_["params"],
+            whole.cv_results_["mean_test_score"],
+            strict=True,
+        )
+        if p["gamma"] < 1
+    ]
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected)
+    assert search.best_score_ == max(expected)
+    assert search.best_estimator_.get_params()["C"] == search.best_params_["C"]
+    assert search.predict(X).shape == y.shape
+
+
+def test_nothing_finished_is_an_interruption(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    interrupt_after(monkeypatch, 0)
+    with pytest.raises(KeyboardInterrupt):
+        GridSearchCV(SVC(), GRID).fit(X, y)
+
+
+def test_an_interruption_in_the_middle_of_solving(monkeypatch):
+    """Problems under way end at once; their candidates do not count."""
+    from mercer.selection import evaluation
+
+    X, y = load_iris(return_X_y=True)
+    calls = []
+    original = evaluation.solve_job
+
+    def solve(job, stop):
+        calls.append(job.size)
+        if len(calls) > 20:
+            raise KeyboardInterrupt
+        return original(job, stop)
+
+    monkeypatch.setattr(evaluation, "solve_job", solve)
+    # Three pairs of classes in five folds: 15 jobs for each gamma.
+    with pytest.warns(UserWarning, match="3 of 9 candidates are finished"):
+        search = GridSearchCV(SVC(), GRID, n_jobs=1).fit(X, y)
+    assert [p["gamma"] for p in search.cv_results_["params"]] == [0.01] * 3
+
+
+def test_lines_of_text(caplog, monkeypatch):
+    monkeypatch.setattr(bars, "EVERY", 0.0)
+    X, y = load_iris(return_X_y=True)
+    with caplog.at_level(logging.INFO, logger="mercer"):
+        search = GridSearchCV(SVC(), GRID, verbose=2).fit(X, y)
+    last = caplog.messages[-1]
+    assert "45 of 45 fits" in last
+    assert f"best so far {search.best_score_:.4g}" in last
+    assert len(caplog.messages) > 5
+
+
+def test_the_bar_is_drawn(monkeypatch):
+    rich = pytest.importorskip("rich.progress")
+    console = pytest.importorskip("rich.console").Console(
+        force_terminal=True, record=True, width=160, file=open("/dev/null", "w")
+    )
+    monkeypatch.setattr(
+        bars, "Progress", lambda *columns: rich.Progress(*columns, console=console)
+    )
+    with bars.Bar("search", 4, 1) as bar:
+        bar.advance(2.5)
+        bar.offer(0.5, {"C": 1})
+        bar.offer(float("nan"), {"C": 2})
+        bar.offer(0.25, {"C": 3})
+    assert bar.best == "best so far 0.5 (C=1)"
+    assert "best so far 0.5 (C=1)" in console.export_text()
+
+
+def test_without_verbose_nothing_is_said(caplog):
+    X, y = load_iris(return_X_y=True)
+    with caplog.at_level(logging.INFO, logger="mercer"):
+        GridSearchCV(SVC(), {"C": [1]}).fit(X, y)
+    assert caplog.messages == []
