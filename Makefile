@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench clean
+.PHONY: run test test-all lint bench gallery clean
 
 run: $(VENV)/.run
 	$(BIN)/python examples/mnist_sample.py
@@ -24,6 +24,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+gallery: $(VENV)/.run
+	$(BIN)/python docs/build_gallery.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mercer needs Python 3.11 or newer; set PYTHON=...")'

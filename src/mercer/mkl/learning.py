@@ -97,7 +97,7 @@ def settled(
     last = end.last
     for task, solution in zip(problem.tasks, last.solutions, strict=True):
         task.beta, task.f = solution.beta, solution.f
-    errors = rounding_errors(kernel, Operand(X, order=samples), problem.tasks)
+    errors = rounding_errors(kernel, Operand(X[samples]), problem.tasks)
     solutions = [
         s._replace(error=max(s.error, 2.0 * float(e)))
         for s, e in zip(last.solutions, errors, strict=True)

@@ -1,0 +1,133 @@
+"""The course of a fit: what it reports on its way, and what its model is worth then."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["FitHistory", "trace_fit"]
+
+
+class FitHistory:
+    """A callback of scikit-learn that keeps what a fit reports: its gap, and when.
+
+    Parameters
+    ----------
+    clock : callable, default=time.perf_counter
+        Says the time in seconds.
+
+    Attributes
+    ----------
+    history : dict of str to list
+        "report" (1, 2, ...), "seconds" since the start, and whatever numbers the
+        reports have, such as "gap". A fit starts it anew.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.datasets import make_moons
+    >>> from mercer.plots import FitHistory
+    >>> record = FitHistory()
+    >>> model = SVC(solver="decompose").set_callbacks(record)
+    >>> model = model.fit(*make_moons(100, random_state=0))
+    >>> record.history["gap"][-1] <= model.tol
+    True
+    """
+
+    def __init__(self, clock: Any = time.perf_counter):
+        self.clock = clock
+        self.history: dict[str, list[float]] = {}
+        self._started = 0.0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Start a new history."""
+        self.history = {}
+        self._started = self.clock()
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **kwargs: Any) -> None:
+        """Do nothing."""
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: Any = None, **kwargs: Any
+    ) -> bool:
+        """Keep the numbers of a report; never ask for an end."""
+        if metadata:
+            count = len(self.history.get("report", ())) + 1
+            numbers = {"report": count, "seconds": self.clock() - self._started}
+            for name, value in {**numbers, **metadata}.items():
+                if isinstance(value, int | float | np.number):
+                    self.history.setdefault(name, []).append(float(value))
+        return False
+
+
+def trace_fit(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    steps: Sequence[int],
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+) -> dict[str, NDArray]:
+    """Fit again and again, with more and more steps allowed.
+
+    A solver takes the same steps each time, so that this is the course of one fit, with
+    everything that can be known of a model: the fit itself is not slowed down by looks.
+
+    Parameters
+    ----------
+    estimator : estimator of Mercer with ``max_iter``
+    X, y : samples and classes or targets
+    steps : sequence of int
+        Values of ``max_iter``.
+    X_test, y_test : arrays, default=None
+        Where to measure the accuracy; None is on X and y.
+
+    Returns
+    -------
+    dict of str to ndarray
+        "n_iter", "gap", "dual_gap", "objective" and "accuracy" (the ``score``), up to
+        the first model that converged.
+
+    Examples
+    --------
+    >>> from mercer import SVC
+    >>> from mercer.datasets import make_moons
+    >>> from mercer.plots import trace_fit
+    >>> X, y = make_moons(100, random_state=0)
+    >>> course = trace_fit(SVC(), X, y, [1, 10, 100, 1000])
+    >>> bool(course["gap"][0] > course["gap"][-1])
+    True
+    """
+    given = (X, y) if X_test is None else (X_test, y_test)
+    rows: list[dict[str, Any]] = []
+    for limit in sorted(steps):
+        model = clone(estimator).set_params(max_iter=int(limit))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        n_iter = int(np.max(model.n_iter_))
+        row = {
+            "n_iter": n_iter,
+            "gap": np.max(model.kkt_gap_),
+            "dual_gap": np.sum(model.dual_gap_),
+            "objective": np.sum(model.objective_),
+            "accuracy": model.score(*given),
+        }
+        if not rows or n_iter > rows[-1]["n_iter"]:
+            rows.append(row)
+        if model.converged_:
+            break
+    if not rows:
+        raise ValueError("steps is empty: give the values of max_iter to look at.")
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -1,0 +1,145 @@
+"""The plane of two features: grids over it, samples and rings in it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from mercer.plots.style import COLORS, MARKERS, distinct
+
+__all__ = [
+    "Plane",
+    "feature_labels",
+    "final_step",
+    "mark_support",
+    "points_in_plane",
+    "scatter_classes",
+]
+
+
+class Plane(NamedTuple):
+    """A grid, first feature along columns, second along rows."""
+
+    x: NDArray
+    y: NDArray
+
+    @classmethod
+    def around(cls, points: NDArray, resolution: int, share: float) -> Plane:
+        """Make the grid that covers the points and some room around."""
+        if resolution < 2:
+            raise ValueError(f"grid_resolution must be at least 2, got {resolution!r}.")
+        low, high = points.min(axis=0), points.max(axis=0)
+        # Points that share a coordinate still get a grid with an area.
+        room = np.where(high > low, share * (high - low), 0.5)
+        axes = (
+            np.linspace(a, b, resolution)
+            for a, b in zip(low - room, high + room, strict=True)
+        )
+        return cls(*axes)
+
+    @property
+    def mesh(self) -> tuple[NDArray, NDArray]:
+        """Coordinates of the grid's points."""
+        xx, yy = np.meshgrid(self.x, self.y)
+        return xx, yy
+
+    def samples_like(self, X: Any) -> Any:
+        """Return the grid as samples, in a data frame if X is one."""
+        samples = np.stack([part.ravel() for part in self.mesh], axis=1)
+        if hasattr(X, "columns") and hasattr(X, "iloc"):
+            return type(X)(samples, columns=X.columns)
+        return samples
+
+    def fold(self, values: Any) -> NDArray:
+        """Bring values of all grid points into the shape of the grid."""
+        return np.asarray(values).reshape(len(self.y), len(self.x))
+
+    def limits(self, axis: int) -> tuple[float, float]:
+        """Return the ends of an axis."""
+        return float(self[axis][0]), float(self[axis][-1])
+
+
+def final_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, and anything else as it is."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def points_in_plane(X: Any, caller: str) -> NDArray:
+    """Return samples of two features as floating-point numbers."""
+    points = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) == 0:
+        raise ValueError(
+            f"{caller}: X must have one sample or more and two features, got shape "
+            f"{points.shape}. Fit a model on two columns, or on two components of PCA."
+        )
+    points = points.astype(np.float64)
+    if not np.isfinite(points).all():
+        raise ValueError(
+            f"{caller}: X has NaN or infinity. All values must be finite: drop or "
+            "replace them."
+        )
+    return points
+
+
+def feature_labels(X: Any) -> tuple[str, str]:
+    """Return the names of two columns."""
+    names = getattr(X, "columns", ("feature 0", "feature 1"))
+    return str(names[0]), str(names[1])
+
+
+def scatter_classes(
+    ax: Any, points: NDArray, y: Any, classes: Any, size: float, prefix: str = "class "
+) -> list[Any]:
+    """Draw the points, each class with a colour and a marker of its own."""
+    y = np.asarray(y)
+    if len(y) != len(points):
+        raise ValueError(
+            f"X has {len(points)} samples and y has {len(y)}: give one class for each."
+        )
+    kinds = zip(
+        classes,
+        distinct(COLORS, len(classes)),
+        distinct(MARKERS, len(classes)),
+        strict=True,
+    )
+    return [
+        ax.scatter(
+            *points[y == name].T,
+            s=size,
+            c=color,
+            marker=marker,
+            edgecolors="black",
+            linewidths=0.4,
+            label=f"{prefix}{name}",
+            zorder=2,
+        )
+        for name, color, marker in kinds
+    ]
+
+
+def mark_support(ax: Any, support: Any, size: float) -> tuple[Any, Any]:
+    """Draw rings: thin around free support vectors, thick around those at a bound."""
+    if support.is_bound is None:
+        kinds = [(np.ones(len(support.points), dtype=bool), "support vector", 0.9)]
+    else:
+        kinds = [
+            (~support.is_bound, "support vector, free", 0.9),
+            (support.is_bound, "support vector, at bound", 2.2),
+        ]
+    rings: list[Any] = [None, None]
+    for k, (chosen, label, width) in enumerate(kinds):
+        if chosen.any():
+            rings[k] = ax.scatter(
+                *support.points[chosen].T,
+                s=4.0 * size,
+                facecolors="none",
+                edgecolors="black",
+                linewidths=width,
+                label=label,
+                zorder=3,
+            )
+    return rings[0], rings[1]
