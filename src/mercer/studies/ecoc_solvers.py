@@ -62,10 +62,18 @@ def compare_solvers(
          figures.lines(series, *words, "log-log", log_x=True, log_y=True)),
     )  # fmt: skip
     if kernel == "Gaussian":
+        platt = times["Platt–Keerthi 1"][-1]
+        yield Finding(
+            "Platt's SMO runs much longer than all other methods.",
+            platt > max(own[-1] for name, own in times.items() if name[:3] == "WSS"),
+            f"It takes {platt:.2f} s at {sizes[-1]:,} images. The report's keeps F on I₀ "
+            "only and computes the rest anew; ours keeps it for every row, on a matrix in "
+            "memory, and many cheap steps are then worth it.",
+        )
         first, second = times["WSS1, cached"][-1], times["WSS2, cached"][-1]
         yield Finding(
             "WSS2 is slower than WSS1, its better choice outweighed by its cost.",
-            second > first,
+            second > 1.1 * first,
             f"At {sizes[-1]:,} images WSS1 takes {first:.2f} s and WSS2 {second:.2f} s.",
         )
 

@@ -33,6 +33,7 @@ STEPS = {
     "blur": GaussianBlur(0.5),
 }
 FULL = ("deskew", "trim", "blur")
+PLAIN = ("trim", "blur")
 K1, K2, K3 = "rbf(sigma=7)@raw", "rbf(sigma=4)@hog", "linear@hog"
 PRODUCT = f"{K1} * ({K2} + {K3} + {K2} * {K3})"
 PRODUCT_NAME = "K1⊙(K2+K3+K2⊙K3)"
@@ -45,11 +46,17 @@ class Entry(NamedTuple):
     beta: float
     acc1: float | None = None
     acc2: float | None = None
-    clean: tuple[str, ...] = FULL
+    clean: tuple[str, ...] = PLAIN
+    note: str = ""
 
 
+LINEAR_NOTE = (
+    "By largest margin, 30,000 steps for each machine at most: at C = 10 the linear "
+    "problem is far from separable. The gap says what is left."
+)
+LIMITS = {"decode": "margin", "tol": 1e-2, "max_iter": 30_000}
 ENTRIES = {
-    "Raw linear": Entry("linear@raw", 1, 87.30),
+    "Raw linear": Entry("linear@raw", 1, 87.30, note=LINEAR_NOTE),
     "Raw poly d=3": Entry("poly(degree=3, gamma=1, coef0=1)@raw", 1, 95.80),
     "Raw poly d=5": Entry("poly(degree=5, gamma=1, coef0=1)@raw", 1, 95.10),
     "Raw RBF σ=4": Entry("rbf(sigma=4)@raw", 2, 95.70),
@@ -62,15 +69,21 @@ ENTRIES = {
     "HOG RBF σ=2": Entry("rbf(sigma=2)@hog", 1, 96.10),
     "HOG RBF σ=4": Entry(K2, 1, 96.00),
     "K1⊙K2": Entry(f"{K1} * {K2}", 2, 96.90),
-    f"{PRODUCT_NAME}; blur, deskew": Entry(PRODUCT, 3, 97.10, 97.26),
+    f"{PRODUCT_NAME}; blur, deskew": Entry(PRODUCT, 3, 97.10, 97.26, FULL),
     "same, no blur nor deskew": Entry(PRODUCT, 3, 97.00, 97.08, ("trim",)),
     "same, no trimming": Entry(PRODUCT, 3, 94.90, None, ("deskew", "blur")),
-    "same, median for blur": Entry(
-        PRODUCT, 3, None, None, ("deskew", "trim", "median")
-    ),
-    "same, deskewed by moments": Entry(
-        PRODUCT, 3, None, None, ("moments", "trim", "blur")
-    ),
+}
+CLEANINGS = {
+    ", ".join(clean) or "none": clean
+    for clean in (
+        (),
+        ("trim",),
+        ("deskew", "blur"),
+        FULL,
+        ("deskew", "trim", "median"),
+        ("moments", "trim", "blur"),
+        ("moments", "blur"),
+    )
 }
 MKL_ROW = "MKL {K1, K2, K3}, ℓ2, by SMO"
 
@@ -122,7 +135,7 @@ def kernel_row(plan: Plan, label: str, entry: Entry) -> Iterator[Item]:
     X, X_test = features(plan, entry.clean)
     kernel = parse(entry.kernel)
     K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
-    model = one_vs_rest(plan, entry.beta)
+    model = one_vs_rest(plan, entry.beta, **(LIMITS if entry.note else {}))
     acc1 = cross_validate(plan, model, K, data.y)
     fitted = timed_fit(model, K, data.y)
     acc2 = percent(model.predict(K_test), data.y_test)
@@ -136,13 +149,14 @@ def kernel_row(plan: Plan, label: str, entry: Entry) -> Iterator[Item]:
         N_PUBLISHED,
         fitted.seconds,
         fitted.gap,
+        entry.note,
     )
 
 
 def mkl_row(plan: Plan) -> Iterator[Item]:
     """MKL of the three kernels, p = 2, by SMO; Acc1 and Acc2."""
     data = images(plan)
-    X, X_test = features(plan, FULL)
+    X, X_test = features(plan, PLAIN)
     model = mercer.MKLClassifier(
         [parse(K1), parse(K2), parse(K3)],
         method="smo",
@@ -195,6 +209,36 @@ def schemes(plan: Plan) -> Iterator[Item]:
         ovo < ovr,
         f"On {len(data.y_test):,} test images: one-vs-one {ovo:.2f} %, one-vs-rest "
         f"{ovr:.2f} %.",
+    )
+
+
+def clean_up(plan: Plan) -> Iterator[Item]:
+    """What each switch of the clean-up is worth, and the report's claims about it."""
+    data, kernel = images(plan), parse(PRODUCT)
+    scores = {}
+    for name, clean in CLEANINGS.items():
+        X, X_test = features(plan, clean)
+        model = SVC(C=C_MINUS, kernel=kernel)
+        fitted = timed_fit(model, X, data.y)
+        scores[name] = percent(model.predict(X_test), data.y_test)
+        values = {"acc2": scores[name]}
+        yield Row("clean-up", name, values, seconds=fitted.seconds, gap=fitted.gap)
+    told = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
+    yield Finding(
+        "Trimming the black border improves the classifier, from 94.90 to 97.10.",
+        scores["deskew, trim, blur"] > scores["deskew, blur"],
+        f"With the product kernel, one-vs-one, on test images: {told}.",
+    )
+    yield Finding(
+        "Deskewing by the Hough transform and blurring improve it.",
+        scores["deskew, trim, blur"] > scores["trim"],
+        "The dominant line of a digit is often not its stem; deskewing by moments, which "
+        f"the report did not try, gives {scores['moments, trim, blur']:.2f}.",
+    )
+    yield Finding(
+        "With the median filter the overall performance drops.",
+        scores["deskew, trim, median"] < scores["deskew, trim, blur"],
+        f"{scores['deskew, trim, median']:.2f} against {scores['deskew, trim, blur']:.2f}.",
     )
 
 
@@ -280,6 +324,7 @@ def steps(plan: Plan) -> list[Step]:
         *rows,
         Step("MKL", mkl_row),
         Step("one-vs-one and one-vs-rest", schemes),
+        Step("clean-up", clean_up),
         Step("figures", pictures),
         Step("best model", best),
         Step("best model on 60,000 images", best_of_all),
@@ -295,8 +340,9 @@ STUDY = Study(
     (
         "5,000 images, 500 of each digit; Acc1 by five-fold cross-validation, Acc2 on the "
         "official 10,000 test images. On the sample: 4,000 and 1,000.",
-        "Clean-up: deskewed by the Hough transform, border trimmed, Gaussian blur, "
-        "intensities in [0, 1]; the rows that say so leave parts out.",
+        "Clean-up: border trimmed, Gaussian blur, intensities in [0, 1]; deskewed by the "
+        "Hough transform where the row says so. The report does not say which of its rows "
+        "were deskewed; without it ours agree with them.",
         "HOG: 9 directions in cells of 4 × 4 pixels; the report does not give its sizes.",
         "One-vs-rest with C₋ = 10 and C₊ = β C₋, decided by Platt's probabilities. All "
         "folds of a row share one Gram matrix.",
@@ -317,6 +363,8 @@ STUDY = Study(
               note="Time and gap are of the fit on all training images."),
         Table("weights", "What MKL weighs", {"d1": "K1", "d2": "K2", "d3": "K3"}),
         Table("schemes", "From two classes to ten", {"acc2": "Acc2 %"}, ("acc2",)),
+        Table("clean-up", f"{PRODUCT_NAME} after several clean-ups, one-vs-one",
+              {"acc2": "Acc2 %"}, ("acc2",)),
         Table("classes", f"{PRODUCT_NAME}, digit by digit", {"precision": "precision %",
               "recall": "recall %", "f": "F1 %", "n": "images"}, ("precision", "recall", "f")),
     ),
