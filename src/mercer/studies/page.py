@@ -44,6 +44,14 @@ class ShownTable(NamedTuple):
     lines: list[Line]
 
 
+class Trouble(NamedTuple):
+    """Steps that did not run through for one and the same reason."""
+
+    status: str
+    message: str
+    steps: list[str]
+
+
 class Section(NamedTuple):
     """All of one study."""
 
@@ -51,7 +59,7 @@ class Section(NamedTuple):
     tables: list[ShownTable]
     figures: list[Figure]
     findings: list[Finding]
-    troubles: list[Any]
+    troubles: list[Trouble]
 
 
 class Best(NamedTuple):
@@ -107,8 +115,18 @@ def _section(report: StudyReport) -> Section:
         [shown for shown in tables if shown.lines],
         [item for item in items if isinstance(item, Figure)],
         [item for item in items if isinstance(item, Finding)],
-        [outcome for outcome in report.outcomes if outcome.status != "done"],
+        _troubles(report),
     )
+
+
+def _troubles(report: StudyReport) -> list[Trouble]:
+    """Gather what did not run through by its reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for outcome in report.outcomes:
+        if outcome.status != "done":
+            key = (outcome.status, outcome.message)
+            found.setdefault(key, []).append(outcome.step)
+    return [Trouble(*key, steps) for key, steps in found.items()]
 
 
 def _shown(table: Table, rows: Sequence[Row]) -> ShownTable:
@@ -177,8 +195,8 @@ def summarise(sections: Sequence[Section]) -> Summary:
                             below.append((name, where, line.note, cell))
         held += sum(finding.holds for finding in section.findings)
         refuted += [(name, f) for f in section.findings if not f.holds]
-    troubles = [t for section in sections for t in section.troubles]
-    n_failed = sum(t.status == "failed" for t in troubles)
-    return Summary(
-        counts, below, best, refuted, held, n_failed, len(troubles) - n_failed
-    )
+    lost = {"failed": 0, "unavailable": 0}
+    for section in sections:
+        for trouble in section.troubles:
+            lost[trouble.status] += len(trouble.steps)
+    return Summary(counts, below, best, refuted, held, *lost.values())
