@@ -26,8 +26,8 @@ WAY_TO_MNIST = (
     f"--data or the environment variable {VARIABLE}."
 )
 WAY_TO_CIFAR = (
-    "Needs CIFAR-10: put cifar-10-binary.tar.gz of its authors (cs.toronto.edu/~kriz), "
-    "or cifar10_subset.npz, into a folder and name it by --data or the environment "
+    "Needs CIFAR-10: put cifar-10-binary.tar.gz of its authors (cs.toronto.edu/~kriz),"
+    " or cifar10_subset.npz, into a folder and name it by --data or the environment "
     f"variable {VARIABLE}."
 )
 

@@ -16,39 +16,22 @@ from mercer import SVC
 from mercer.datasets import make_moons, make_rings
 from mercer.multiclass import dietterich15, hadamard, row_distances
 from mercer.studies import figures
-from mercer.studies.ecoc_solvers import SOLVER_COLUMNS, compare_solvers
+from mercer.studies.ecoc_protocol import (
+    GRIDS,
+    MOST_SEARCHED,
+    N_TEST,
+    PUBLISHED,
+    PUBLISHED_SECONDS,
+    SIZES,
+    STATEMENT,
+    UNIQUE_NOTE,
+)
+from mercer.studies.ecoc_solvers import compare_solvers
 from mercer.studies.results import Figure, Finding, Item, Row, Unavailable
 from mercer.studies.search import Choice, choose, digit_features, mean_distance, pixels
-from mercer.studies.study import Plan, Step, Study, Table, percent, timed_fit
+from mercer.studies.study import Plan, Step, Study, percent, timed_fit
 
 __all__ = ["STUDY"]
-
-SIZES = (500, 1000, 2000, 5000, 10_000)
-N_TEST = 1000
-# Per cent correct: linear, then Gaussian; unique, barycentre, ECOC.
-PUBLISHED = {
-    500: {"linear": (65.9, 74.1, 74.2), "Gaussian": (75.4, 83.3, 87.4)},
-    1000: {"linear": (68.2, 75.0, 78.0), "Gaussian": (84.3, 89.0, 92.7)},
-    2000: {"linear": (70.2, 76.4, 77.8), "Gaussian": (89.8, 91.9, 94.3)},
-    5000: {"linear": (70.0, 73.8, 82.0), "Gaussian": (88.9, 91.6, 95.2)},
-    10_000: {"linear": (64.6, 67.5, 82.5), "Gaussian": (88.0, 90.6, 95.4)},
-}
-# Seconds of ECOC training at 10,000.
-PUBLISHED_SECONDS = {"linear": 4560.0, "Gaussian": 8760.0}
-COLUMNS = {"unique": "OvA, unique %", "barycentre": "OvA, barycentre %",
-           "ecoc": "ECOC as printed %", "margin": "OvA, largest margin %",
-           "hadamard": "ECOC Hadamard %", "loss": "ECOC Hadamard, by loss %"}  # fmt: skip
-# Parameters are searched for on at most so many images.
-MOST_SEARCHED = 5000
-UNIQUE_NOTE = (
-    "C and γ are chosen for the largest margin to be right, not for exactly one machine "
-    "to say yes: with few images the narrow kernel that is more often right is also "
-    "more often silent."
-)
-GRIDS: dict[str, dict[str, list]] = {
-    "linear": {"C": [0.003, 0.01, 0.03, 0.1]},
-    "Gaussian": {"gamma": [0.01, 0.02, 0.03, 0.04], "C": [1, 3, 10]},
-}
 
 
 class Digits(NamedTuple):
@@ -141,17 +124,30 @@ def classify(plan: Plan, n: int, kernel: str) -> Iterator[Item]:
     seconds = ova.seconds + printed.seconds + simplex.seconds
     gap = ova.gap + printed.gap + simplex.gap
     short = published and found["unique"] < published["unique"]
-    yield Row(f"accuracy {kernel}", f"n = {n:,}", found, published, len(data.y_test),
-              N_TEST, seconds, gap, UNIQUE_NOTE if short else "")  # fmt: skip
+    yield Row(
+        f"accuracy {kernel}",
+        f"n = {n:,}",
+        found,
+        published,
+        len(data.y_test),
+        N_TEST,
+        seconds,
+        gap,
+        UNIQUE_NOTE if short else "",
+    )
     hours = PUBLISHED_SECONDS[kernel] if n == SIZES[-1] else None
     yield Row(
         "seconds",
         f"{kernel}, n = {n:,}",
-        {"ova": ova.seconds, "ecoc": printed.seconds, "hadamard": simplex.seconds,
-         "times": f"{hours / printed.seconds:,.0f}×" if hours else ""},
+        {
+            "ova": ova.seconds,
+            "ecoc": printed.seconds,
+            "hadamard": simplex.seconds,
+            "times": f"{hours / printed.seconds:,.0f}×" if hours else "",
+        },
         {"ecoc": hours} if hours else {},
         gap=gap,
-    )  # fmt: skip
+    )
 
 
 def claims(plan: Plan) -> Iterator[Item]:
@@ -162,7 +158,8 @@ def claims(plan: Plan) -> Iterator[Item]:
     yield Finding(
         "Any two words of the code differ in at least seven places.",
         bool(distances[off].min() >= 7),
-        f"As printed the least distance is {distances[off].min():.0f}, so that two wrong "
+        f"As printed the least distance is {distances[off].min():.0f}, so that two "
+        "wrong "
         f"machines are mended, not three; in the Hadamard code it is "
         f"{simplex[off].min():.0f}.",
     )
@@ -177,7 +174,8 @@ def claims(plan: Plan) -> Iterator[Item]:
         "Linear one-vs-all gets worse beyond 2,000 images, as more data are harder to "
         "separate.",
         scores[1] < scores[0],
-        f"With C from cross-validation and every machine solved to its tolerance, linear "
+        f"With C from cross-validation and every machine solved to its tolerance, "
+        "linear "
         f"one-vs-all by largest margin has {scores[0]:.1f} % at {few:,} and "
         f"{scores[1]:.1f} % at {many:,} images.",
     )
@@ -227,9 +225,15 @@ def toys(plan: Plan) -> Iterator[Item]:
         ):
             model.fit(X, y)
             panels.append(
-                figures.plane(X, y, model.decision_function, f"{name}, {kernel}",
-                              levels=(-1, 0, 1), marked=model.support_)
-            )  # fmt: skip
+                figures.plane(
+                    X,
+                    y,
+                    model.decision_function,
+                    f"{name}, {kernel}",
+                    levels=(-1, 0, 1),
+                    marked=model.support_,
+                )
+            )
     caption = "Toy sets: the boundary, the margins (dashed) and the support vectors."
     yield Figure("toys", caption, tuple(panels))
 
@@ -242,8 +246,16 @@ def best(plan: Plan) -> Iterator[Item]:
     model = SVC(**params, solver="smo", multiclass="ecoc", code="hadamard")
     fitted = timed_fit(model, X, y)
     values = {"test": percent(fitted.model.predict(X_test), y_test), "n": len(y)}
-    yield Row("best", "Ten digits, pixels: Gaussian, Hadamard code, decoded by loss",
-              values, {"test": 95.4}, len(y_test), N_TEST, fitted.seconds, fitted.gap)  # fmt: skip
+    yield Row(
+        "best",
+        "Ten digits, pixels: Gaussian, Hadamard code, decoded by loss",
+        values,
+        {"test": 95.4},
+        len(y_test),
+        N_TEST,
+        fitted.seconds,
+        fitted.gap,
+    )
     features = digit_features()
     F, F_test = features.fit_transform(X * 255), features.transform(X_test * 255)
     n, unit = plan.pick(3000, 2000, 300), 1 / mean_distance(F)
@@ -253,8 +265,16 @@ def best(plan: Plan) -> Iterator[Item]:
         SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y
     )
     values = {"test": percent(fitted.model.predict(F_test), y_test), "n": len(y)}
-    yield Row("best", "Ten digits, deskewed HOG: Gaussian, Hadamard code", values,
-              {"test": 95.4}, len(y_test), N_TEST, fitted.seconds, fitted.gap)  # fmt: skip
+    yield Row(
+        "best",
+        "Ten digits, deskewed HOG: Gaussian, Hadamard code",
+        values,
+        {"test": 95.4},
+        len(y_test),
+        N_TEST,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def steps(plan: Plan) -> list[Step]:
@@ -262,52 +282,20 @@ def steps(plan: Plan) -> list[Step]:
     sizes = plan.pick(SIZES, (500, 1000, 2000, 4000, 10_000), (100, 400, 10_000))
     return [
         Step("search", search),
-        *(Step(f"{kernel}, n = {n:,}", classify, {"n": n, "kernel": kernel})
-          for kernel in GRIDS for n in sizes),
+        *(
+            Step(f"{kernel}, n = {n:,}", classify, {"n": n, "kernel": kernel})
+            for kernel in GRIDS
+            for n in sizes
+        ),
         Step("claims", claims),
-        *(Step(f"solvers, {kernel}", measure, {"kernel": kernel}) for kernel in ("Gaussian", "linear")),
+        *(
+            Step(f"solvers, {kernel}", measure, {"kernel": kernel})
+            for kernel in ("Gaussian", "linear")
+        ),
         Step("model files", files),
         Step("toy sets", toys),
         Step("best model", best),
-    ]  # fmt: skip
+    ]
 
 
-STUDY = Study(
-    "ecoc-digits",
-    "Error-correcting codes for digits",
-    "One-vs-all and error-correcting output codes for ten digits on raw pixels, and the "
-    "run time of four SMO variants beside scikit-learn.",
-    (
-        "500 to 10,000 training images and 1,000 test images, drawn at random; the "
-        "sample has 4,000 and 1,000.",
-        "C and γ by three-fold cross-validation on the training images, for each kernel and "
-        "size (at 10,000 on the first 5,000).",
-        "“Unique”: exactly one of ten machines says yes, and it is right. “Barycentre”: "
-        "ambiguous images go to the nearest class mean among the positive labels. ECOC: "
-        "15 columns, decoded by Hamming distance.",
-        "Solvers are compared on the code's first column, even against odd, at the same "
-        "tolerance of 1e-3; the least of up to three runs counts.",
-    ),
-    (
-        "The text swaps two cases: 0 < α < C lies on the margin, α = C inside it or on "
-        "the wrong side.",
-        "In the test on I₀, max and min are swapped.",
-        "The code is said to have minimum distance 7; as printed it has 6 (classes 0 and "
-        "4, 4 and 6, 5 and 7, 5 and 8). It is used as printed, and beside it a Hadamard "
-        "code, where any two rows differ in 8 places.",
-    ),
-    (
-        Table("best", "Beyond the report", {"test": "test %", "n": "training images"}, ("test",)),
-        *(Table(f"accuracy {k}", f"Per cent correct, {k} kernel", COLUMNS, tuple(COLUMNS),
-                note="Time and gap are of the three fits of a row together.") for k in GRIDS),
-        Table("seconds", "Training time in seconds", {"ova": "OvA", "ecoc": "ECOC as printed",
-              "hadamard": "ECOC Hadamard", "times": "faster"}),
-        *(Table(f"solvers {k}", f"Solvers, {k} kernel: seconds by number of images",
-                SOLVER_COLUMNS, note="Sizes are those of the figure: 500, 1,000, 2,000, 4,000 "
-                "and, with full MNIST, 8,000. The order is the slope of log time over log n, "
-                "the smallest size left out.") for k in ("Gaussian", "linear")),
-        Table("files", "A model on disk", {"size": "MiB", "same": "same answers"},
-              note="Time: saved and read back."),
-    ),
-    steps,
-)  # fmt: skip
+STUDY = Study(**STATEMENT, steps=steps)

@@ -19,7 +19,9 @@ __all__ = ["SOLVER_COLUMNS", "compare_solvers"]
 # Seconds of one solver at one size after which it is not run again.
 ENOUGH = 4.0
 SOLVER_COLUMNS = {f"n{k}": f"s, size {k + 1}" for k in range(5)} | {
-    "slope": "order in n", "ratio": "× scikit-learn"}  # fmt: skip
+    "slope": "order in n",
+    "ratio": "× scikit-learn",
+}
 SOLVERS: dict[str, Any] = {
     "Platt–Keerthi 1": {"solver": "platt"},
     "WSS1, no cache": {"solver": "wss1", "cache_size": 0.001},
@@ -56,25 +58,28 @@ def compare_solvers(
     words = ("training images", "seconds")
     yield Figure(
         f"times-{kernel}",
-        f"Training time of the solvers, {kernel} kernel, for the first classifier of the "
-        "code (even against odd); on the right both axes are logarithmic.",
-        (figures.lines(series, *words, f"{kernel} kernel"),
-         figures.lines(series, *words, "log-log", log_x=True, log_y=True)),
-    )  # fmt: skip
+        f"Training time of the solvers, {kernel} kernel, for the first classifier of "
+        "the code (even against odd); on the right both axes are logarithmic.",
+        (
+            figures.lines(series, *words, f"{kernel} kernel"),
+            figures.lines(series, *words, "log-log", log_x=True, log_y=True),
+        ),
+    )
     if kernel == "Gaussian":
         platt = times["Platt–Keerthi 1"][-1]
         yield Finding(
             "Platt's SMO runs much longer than all other methods.",
             platt > max(own[-1] for name, own in times.items() if name[:3] == "WSS"),
-            f"It takes {platt:.2f} s at {sizes[-1]:,} images. The report's keeps F on I₀ "
-            "only and computes the rest anew; ours keeps it for every row, on a matrix in "
-            "memory, and many cheap steps are then worth it.",
+            f"It takes {platt:.2f} s at {sizes[-1]:,} images. The report's keeps F on "
+            "I₀ only and computes the rest anew; ours keeps it for every row, on a "
+            "matrix in memory, and many cheap steps are then worth it.",
         )
         first, second = times["WSS1, cached"][-1], times["WSS2, cached"][-1]
         yield Finding(
             "WSS2 is slower than WSS1, its better choice outweighed by its cost.",
             second > 1.1 * first,
-            f"At {sizes[-1]:,} images WSS1 takes {first:.2f} s and WSS2 {second:.2f} s.",
+            f"At {sizes[-1]:,} images WSS1 takes {first:.2f} s and WSS2 {second:.2f} "
+            "s.",
         )
 
 

@@ -114,9 +114,13 @@ def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "")
         axes.grid(axis="y", visible=False)
         for place, value in zip(at, values, strict=True):
             axes.annotate(
-                f"{value:.3g}", (value, place), (3, 0), textcoords="offset points",
-                va="center", fontsize=8,
-            )  # fmt: skip
+                f"{value:.3g}",
+                (value, place),
+                (3, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+            )
         axes.margins(x=0.15)
         axes.set_xlabel(x)
 
@@ -147,9 +151,12 @@ def plane(
             )
         if marked is not None and len(marked):
             axes.scatter(
-                *points[marked].T[:2], s=42, facecolors="none", edgecolors="#009e73",
+                *points[marked].T[:2],
+                s=42,
+                facecolors="none",
+                edgecolors="#009e73",
                 linewidths=1.3,
-            )  # fmt: skip
+            )
         if score is not None:
             low, high = points.min(axis=0), points.max(axis=0)
             margin = 0.15 * (high - low)
@@ -159,9 +166,14 @@ def plane(
             values = score(grid).reshape(len(b), len(a))
             styles = ["-" if level == 0 else "--" for level in levels]
             axes.contour(
-                a, b, values, levels=list(levels), colors="#333", linewidths=1.2,
+                a,
+                b,
+                values,
+                levels=list(levels),
+                colors="#333",
+                linewidths=1.2,
                 linestyles=styles,
-            )  # fmt: skip
+            )
         axes.grid(visible=False)
         axes.set_aspect("equal", adjustable="datalim")
 
@@ -169,9 +181,14 @@ def plane(
 
 
 def heat_map(
-    values: NDArray, rows: Sequence[str], columns: Sequence[str], title: str = "",
-    x: str = "", y: str = "", form: str = "{:.0f}",
-) -> str:  # fmt: skip
+    values: NDArray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str = "",
+    x: str = "",
+    y: str = "",
+    form: str = "{:.0f}",
+) -> str:
     """Return a panel with a number in every cell."""
 
     def draw(axes: Any) -> None:
@@ -181,9 +198,14 @@ def heat_map(
         for i, j in np.ndindex(*values.shape):
             if values[i, j]:
                 axes.text(
-                    j, i, form.format(values[i, j]), ha="center", va="center",
-                    fontsize=7, color="white" if shown[i, j] > middle else "#222",
-                )  # fmt: skip
+                    j,
+                    i,
+                    form.format(values[i, j]),
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="white" if shown[i, j] > middle else "#222",
+                )
         axes.set_xticks(range(len(columns)), columns)
         axes.set_yticks(range(len(rows)), rows)
         axes.set_xlabel(x)

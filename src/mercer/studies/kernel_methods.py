@@ -15,18 +15,16 @@ from mercer import SVC, SVDD, OneClassSVM
 from mercer.datasets import make_clouds, make_moons, make_rings, make_sheet
 from mercer.images import GaussianProjection
 from mercer.studies import figures
+from mercer.studies.methods_protocol import (
+    GAMMAS,
+    KERNELS,
+    STATEMENT,
+)
 from mercer.studies.online_methods import online_steps
 from mercer.studies.results import Figure, Finding, Item, Row
-from mercer.studies.study import Plan, Step, Study, Table
+from mercer.studies.study import Plan, Step, Study
 
 __all__ = ["STUDY"]
-
-GAMMAS = (0.5, 1, 2, 3, 5, 7, 10, 13, 16, 20, 30)
-KERNELS: dict[str, dict[str, Any]] = {
-    "cosine": {"kernel": "cosine"},
-    "polynomial": {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1},
-    "Gaussian": {"kernel": "rbf", "gamma": 1.0},
-}
 
 
 def seconds_of(work: Callable[[], Any], repeats: int = 3) -> float:
@@ -86,8 +84,11 @@ def pca_pictures(plan: Plan) -> Iterator[Item]:
         label = "PCA after the report's Gaussian projection"
         yield Row("pca", f"{label}, n = {n}", {"variance": share(model)})
         panels.append(figures.scatter(model.transform(flat), colour, label))
-        yield Figure(f"pca-{n}", f"{n} points near a plane in space, in two dimensions.",
-                     tuple(panels))  # fmt: skip
+        yield Figure(
+            f"pca-{n}",
+            f"{n} points near a plane in space, in two dimensions.",
+            tuple(panels),
+        )
 
 
 def pca_scaling(plan: Plan) -> Iterator[Item]:
@@ -132,8 +133,8 @@ def pca_scaling(plan: Plan) -> Iterator[Item]:
     kept_g = {k: (GAMMAS, v) for k, v in by_gamma.items()}
     yield Figure(
         "pca-scaling",
-        "Ten features, two components: time and variance against n and γ (for kernel PCA "
-        "γ/10, as its distances add up ten features).",
+        "Ten features, two components: time and variance against n and γ (for kernel "
+        "PCA γ/10, as its distances add up ten features).",
         (
             figures.lines(over_n, "n", "seconds", "Time", log_x=True, log_y=True),
             figures.lines(kept_n, "n", "variance, %", "Variance", log_x=True),
@@ -165,8 +166,12 @@ def clusters(plan: Plan) -> Iterator[Item]:
             "k-means": (mercer.KMeans(k, **seed), X),
             "projection (γ = 7), then k-means": (mercer.KMeans(k, **seed), flat),
             "kernel k-means (Gaussian, γ = 7)": (
-                mercer.KernelKMeans(k, kernel="rbf", gamma=7.0 if k == 2 else 0.1, **seed), X),
-        }  # fmt: skip
+                mercer.KernelKMeans(
+                    k, kernel="rbf", gamma=7.0 if k == 2 else 0.1, **seed
+                ),
+                X,
+            ),
+        }
         panels = [figures.scatter(X, y, f"{name}, as made")]
         for way, (model, data) in ways.items():
             started = time.perf_counter()
@@ -193,13 +198,16 @@ def clusters(plan: Plan) -> Iterator[Item]:
         )
         series["kernel k-means"].append(disagreement(true.fit_predict(X), y))
     drawn = {k: (GAMMAS, v) for k, v in series.items()}
-    yield Figure("clusters-gamma", "Rings: labels that differ from the true ones, up to "
-                 "names, against γ.", (figures.lines(drawn, "γ", "error, %"),))  # fmt: skip
+    yield Figure(
+        "clusters-gamma",
+        "Rings: labels that differ from the true ones, up to names, against γ.",
+        (figures.lines(drawn, "γ", "error, %"),),
+    )
     flat = series["projection, then k-means"]
     good = [g for g, e in zip(GAMMAS, flat, strict=True) if e <= 5]
     yield Finding(
-        "With the Gaussian projection the rings come apart from γ ≈ 7, and worse beyond "
-        "13.",
+        "With the Gaussian projection the rings come apart from γ ≈ 7, and worse "
+        "beyond 13.",
         bool(good) and 7 in good and 30 not in good,
         "Errors of the projection by γ: "
         + ", ".join(f"{g:g}: {e:.0f} %" for g, e in zip(GAMMAS, flat, strict=True))
@@ -217,8 +225,13 @@ def balls(plan: Plan) -> Iterator[Item]:
     wide = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=0.02)
     narrow = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=-0.02)
     single = OneClassSVM(kernel="rbf", gamma=gamma, nu=0.1)
-    ways = {"SVDD, hard": hard, "SVDD, soft": soft, "SVDD, soft, wider": wide,
-            "SVDD, soft, narrower": narrow, "one-class SVM": single}  # fmt: skip
+    ways = {
+        "SVDD, hard": hard,
+        "SVDD, soft": soft,
+        "SVDD, soft, wider": wide,
+        "SVDD, soft, narrower": narrow,
+        "one-class SVM": single,
+    }
     panels = []
     for name, model in ways.items():
         started = time.perf_counter()
@@ -226,8 +239,13 @@ def balls(plan: Plan) -> Iterator[Item]:
         seconds = time.perf_counter() - started
         # Boundary points are on the boundary, to the tolerance.
         inside = model.decision_function(X) >= -model.tol
-        yield Row("balls", name, _caught(inside, y == 0), seconds=seconds,
-                  gap=float(model.dual_gap_))  # fmt: skip
+        yield Row(
+            "balls",
+            name,
+            _caught(inside, y == 0),
+            seconds=seconds,
+            gap=float(model.dual_gap_),
+        )
         edge = model.boundary_ if isinstance(model, SVDD) else model.support_
         marked = np.flatnonzero(y == 0)[edge]
         panels.append(figures.plane(X, y, model.decision_function, name, marked=marked))
@@ -235,8 +253,12 @@ def balls(plan: Plan) -> Iterator[Item]:
     values = _caught(machine.predict(X), y == 0)
     yield Row("balls", "two-class SVM", values, gap=float(np.sum(machine.dual_gap_)))
     panels.append(figures.plane(X, y, machine.decision_function, "two-class SVM"))
-    yield Figure("balls", "One class enclosed (blue), boundary points ringed; the last "
-                 "panel is told of both classes.", tuple(panels))  # fmt: skip
+    yield Figure(
+        "balls",
+        "One class enclosed (blue), boundary points ringed; the last panel is told of "
+        "both classes.",
+        tuple(panels),
+    )
 
 
 def _caught(inside: NDArray, own: NDArray) -> dict[str, float]:
@@ -259,39 +281,4 @@ def steps(plan: Plan) -> list[Step]:
     ]
 
 
-STUDY = Study(
-    "kernel-methods",
-    "Kernel methods, offline and online",
-    "PCA, k-means and the enclosing ball with and without kernels; passive-aggressive and "
-    "online support vector machines. The report prints pictures and no table of numbers.",
-    (
-        "PCA by covariance eigenvalues and by SVD, kernel PCA with cosine, polynomial and "
-        "Gaussian kernels; time and variance against n and γ.",
-        "The report's “Gaussian projection” is pointwise, exp(−γ(x − mean)²), before plain "
-        "PCA or k-means. It is shown beside true kernel PCA and true kernel k-means.",
-        "SVDD: min αᵀGα − Σ αᵢGᵢᵢ, Σα = 1, 0 ≤ αᵢ ≤ C; hard and soft, wider and narrower.",
-        "Passive-aggressive: 200 training and 100 test samples with noise, three updates, "
-        "sample by sample or in groups, linear and with a kernel.",
-        "Online: LASVM and online SMO over n, started from nothing and from a whole set.",
-    ),
-    (
-        "Passive-aggressive machines update on any positive loss, not only on a wrong sign.",
-        "LASVM's reprocess removes only samples with α = 0 that cannot come back, and "
-        "“finish” repeats while δ > τ.",
-        "Steps are clipped by both bounds: λ = min((gᵢ−gⱼ)/(Kᵢᵢ+Kⱼⱼ−2Kᵢⱼ), Bᵢ−αᵢ, αⱼ−Aⱼ).",
-        "What the report calls kernel PCA and kernel k-means is neither: its projection "
-        "maps each coordinate by itself and keeps the number of dimensions.",
-    ),
-    (
-        Table("best", "Beyond the report", {"test": "test %", "setting": "chosen"}, ("test",)),
-        Table("pca", "Variance in two components", {"variance": "variance %"}, ("variance",)),
-        Table("clusters", "Clusters: labels that differ", {"error": "error %"}, ("error",)),
-        Table("balls", "One class enclosed", {"precision": "precision %", "recall": "recall %"},
-              ("precision", "recall")),
-        Table("passive", "Passive-aggressive", {"train": "training %", "test": "test %",
-              "grouped": "in groups of 20, test %"}, ("train", "test", "grouped")),
-        Table("online", "Online support vector machines", {"n": "n", "test": "test %",
-              "held": "samples held", "infer": "inference, s"}, ("test",)),
-    ),
-    steps,
-)  # fmt: skip
+STUDY = Study(**STATEMENT, steps=steps)

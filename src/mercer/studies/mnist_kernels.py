@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,83 +13,34 @@ from sklearn.pipeline import Pipeline, make_pipeline
 import mercer
 from mercer import SVC, gram_matrix
 from mercer.datasets import stratified_folds
-from mercer.images import HOG, Deskew, GaussianBlur, MedianFilter, Rescale, Trim, Views
+from mercer.images import HOG, Rescale, Views
 from mercer.kernels import parse
 from mercer.studies import figures
 from mercer.studies.data import Images
+from mercer.studies.mnist_protocol import (
+    C_MINUS,
+    CLEANINGS,
+    ENTRIES,
+    FULL,
+    K1,
+    K2,
+    K3,
+    LIMITS,
+    LINEAR_NOTE,
+    MKL_ROW,
+    N_PUBLISHED,
+    PLAIN,
+    PRODUCT,
+    PRODUCT_NAME,
+    STATEMENT,
+    STEPS,
+    Entry,
+)
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.search import choose, digit_features, mean_distance
-from mercer.studies.study import Plan, Step, Study, Table, percent, timed_fit
+from mercer.studies.study import Plan, Step, Study, percent, timed_fit
 
 __all__ = ["STUDY"]
-
-C_MINUS = 10.0
-N_PUBLISHED = 5000
-STEPS = {
-    "deskew": Deskew("hough"),
-    "moments": Deskew("moments"),
-    "trim": Trim(),
-    "median": MedianFilter(3),
-    "blur": GaussianBlur(0.5),
-}
-FULL = ("deskew", "trim", "blur")
-PLAIN = ("trim", "blur")
-K1, K2, K3 = "rbf(sigma=7)@raw", "rbf(sigma=4)@hog", "linear@hog"
-PRODUCT = f"{K1} * ({K2} + {K3} + {K2} * {K3})"
-PRODUCT_NAME = "K1⊙(K2+K3+K2⊙K3)"
-
-
-class Entry(NamedTuple):
-    """A row of the report's table: β, Acc1, Acc2, and what clean-up was on."""
-
-    kernel: str
-    beta: float
-    acc1: float | None = None
-    acc2: float | None = None
-    clean: tuple[str, ...] = PLAIN
-    note: str = ""
-
-
-LINEAR_NOTE = (
-    "By largest margin, 30,000 steps for each machine at most: at C = 10 the linear "
-    "problem is far from separable. The gap says what is left."
-)
-HOUGH_NOTE = (
-    "Deskewing by the Hough transform turns some digits by a stroke that is not their "
-    "stem; the table of clean-ups shows what it costs."
-)
-LIMITS = {"decode": "margin", "tol": 1e-2, "max_iter": 30_000}
-ENTRIES = {
-    "Raw linear": Entry("linear@raw", 1, 87.30, note=LINEAR_NOTE),
-    "Raw poly d=3": Entry("poly(degree=3, gamma=1, coef0=1)@raw", 1, 95.80),
-    "Raw poly d=5": Entry("poly(degree=5, gamma=1, coef0=1)@raw", 1, 95.10),
-    "Raw RBF σ=4": Entry("rbf(sigma=4)@raw", 2, 95.70),
-    "Raw RBF σ=7": Entry(K1, 2, 96.10),
-    "Raw RBF σ=10": Entry("rbf(sigma=10)@raw", 2, 95.90, 95.42),
-    "HOG linear": Entry(K3, 1, 92.30),
-    "HOG intersection": Entry("intersection@hog", 1, 93.70),
-    "HOG χ²": Entry("additive_chi2@hog", 1),
-    "HOG exponential χ²": Entry("chi2(gamma=0.1)@hog", 1),
-    "HOG RBF σ=2": Entry("rbf(sigma=2)@hog", 1, 96.10),
-    "HOG RBF σ=4": Entry(K2, 1, 96.00),
-    "K1⊙K2": Entry(f"{K1} * {K2}", 2, 96.90),
-    f"{PRODUCT_NAME}; blur, deskew": Entry(PRODUCT, 3, 97.10, 97.26, FULL, HOUGH_NOTE),
-    "same, no blur nor deskew": Entry(PRODUCT, 3, 97.00, 97.08, ("trim",)),
-    "same, no trimming": Entry(PRODUCT, 3, 94.90, None, ("deskew", "blur")),
-}
-CLEANINGS = {
-    ", ".join(clean) or "none": clean
-    for clean in (
-        (),
-        ("trim",),
-        ("deskew", "blur"),
-        FULL,
-        ("deskew", "trim", "median"),
-        ("moments", "trim", "blur"),
-        ("moments", "blur"),
-    )
-}
-MKL_ROW = "MKL {K1, K2, K3}, ℓ2, by SMO"
 
 
 def images(plan: Plan) -> Images:
@@ -180,14 +131,17 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     yield Row(
         "kernels",
         MKL_ROW,
-        {"beta": 3.0, "acc1": percent(found, data.y),
-         "acc2": percent(model.predict(X_test), data.y_test)},
+        {
+            "beta": 3.0,
+            "acc1": percent(found, data.y),
+            "acc2": percent(model.predict(X_test), data.y_test),
+        },
         {"acc1": 97.20, "acc2": 96.90},
         {"acc1": len(data.y), "acc2": len(data.y_test)},
         N_PUBLISHED,
         fitted.seconds,
         fitted.gap,
-    )  # fmt: skip
+    )
     weights = np.atleast_2d(model.weights_).mean(axis=0)
     values = {f"d{k + 1}": float(w) for k, w in enumerate(weights)}
     yield Row("weights", "ℓ2-MKL by SMO", values, gap=fitted.gap)
@@ -207,8 +161,13 @@ def schemes(plan: Plan) -> Iterator[Item]:
     }.items():
         fitted = timed_fit(model, K, data.y)
         scores[name] = percent(model.predict(K_test), data.y_test)
-        yield Row("schemes", name, {"acc2": scores[name]}, seconds=fitted.seconds,
-                  gap=fitted.gap)  # fmt: skip
+        yield Row(
+            "schemes",
+            name,
+            {"acc2": scores[name]},
+            seconds=fitted.seconds,
+            gap=fitted.gap,
+        )
     ovo, _, ovr = scores.values()
     yield Finding(
         "One-vs-one is generally less accurate than one-vs-rest with Platt's scaling.",
@@ -238,13 +197,15 @@ def clean_up(plan: Plan) -> Iterator[Item]:
     yield Finding(
         "Deskewing by the Hough transform and blurring improve it.",
         scores["deskew, trim, blur"] > scores["trim"],
-        "The dominant line of a digit is often not its stem; deskewing by moments, which "
+        "The dominant line of a digit is often not its stem; deskewing by moments, "
+        "which "
         f"the report did not try, gives {scores['moments, trim, blur']:.2f}.",
     )
     yield Finding(
         "With the median filter the overall performance drops.",
         scores["deskew, trim, median"] < scores["deskew, trim, blur"],
-        f"{scores['deskew, trim, median']:.2f} against {scores['deskew, trim, blur']:.2f}.",
+        f"{scores['deskew, trim, median']:.2f} against "
+        f"{scores['deskew, trim, blur']:.2f}.",
     )
 
 
@@ -277,9 +238,11 @@ def pictures(plan: Plan) -> Iterator[Item]:
         "confusion",
         f"{PRODUCT_NAME} on the test images: confusion matrix, and some of the "
         f"{(found != data.y_test).sum()} images that it takes for another digit.",
-        (figures.heat_map(matrix, digits, digits, "Confusion", "found", "true"),
-         figures.grid_of_images(data.X_test[wrong], labels, "Misclassified")),
-    )  # fmt: skip
+        (
+            figures.heat_map(matrix, digits, digits, "Confusion", "found", "true"),
+            figures.grid_of_images(data.X_test[wrong], labels, "Misclassified"),
+        ),
+    )
     scores = precision_recall_fscore_support(data.y_test, found, zero_division=0)
     for digit, (p, r, f, n) in enumerate(zip(*scores, strict=True)):
         values = {"precision": 100 * p, "recall": 100 * r, "f": 100 * f, "n": int(n)}
@@ -316,8 +279,16 @@ def tell_best(
         "n": len(data.y),
         "setting": str(choice),
     }
-    yield Row("best", f"{label}: RBF on deskewed HOG", values, {"acc2": published},
-              len(data.y_test), None, fitted.seconds, fitted.gap)  # fmt: skip
+    yield Row(
+        "best",
+        f"{label}: RBF on deskewed HOG",
+        values,
+        {"acc2": published},
+        len(data.y_test),
+        None,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def steps(plan: Plan) -> list[Step]:
@@ -337,42 +308,4 @@ def steps(plan: Plan) -> list[Step]:
     ]
 
 
-ACCURACIES = {"acc1": "Acc1 (5 folds) %", "acc2": "Acc2 (test) %"}
-STUDY = Study(
-    "mnist-kernels",
-    "Kernels for MNIST",
-    "Clean-up of images, kernels on pixels and on gradients, their products, and multiple "
-    "kernel learning.",
-    (
-        "5,000 images, 500 of each digit; Acc1 by five-fold cross-validation, Acc2 on the "
-        "official 10,000 test images. On the sample: 4,000 and 1,000.",
-        "Clean-up: border trimmed, Gaussian blur, intensities in [0, 1]; deskewed by the "
-        "Hough transform where the row says so. The report does not say which of its rows "
-        "were deskewed; without it ours agree with them.",
-        "HOG: 9 directions in cells of 4 × 4 pixels; the report does not give its sizes.",
-        "One-vs-rest with C₋ = 10 and C₊ = β C₋, decided by Platt's probabilities. All "
-        "folds of a row share one Gram matrix.",
-        "MKL: ‖d‖₂ ≤ 1, by SMO; the ten machines share the weights d and the largest margin "
-        "decides.",
-    ),
-    (
-        "The RBF kernel is printed without the squared distance.",
-        "χ² is printed without its sign: the kernels are −Σ(x−y)²/(x+y) and "
-        "exp(−γ Σ(x−y)²/(x+y)).",
-        "In both algorithms the test of the KKT conditions must read α > 0, not α > C, "
-        "and “inside” means strictly inside (0, C).",
-    ),
-    (
-        Table("best", "Beyond the report", {"validation": "folds %", "acc2": "test %",
-              "n": "training images", "setting": "chosen"}, ("validation", "acc2")),
-        Table("kernels", "Kernels and clean-up", {"beta": "β", **ACCURACIES}, tuple(ACCURACIES),
-              note="Time and gap are of the fit on all training images."),
-        Table("weights", "What MKL weighs", {"d1": "K1", "d2": "K2", "d3": "K3"}),
-        Table("schemes", "From two classes to ten", {"acc2": "Acc2 %"}, ("acc2",)),
-        Table("clean-up", f"{PRODUCT_NAME} after several clean-ups, one-vs-one",
-              {"acc2": "Acc2 %"}, ("acc2",)),
-        Table("classes", f"{PRODUCT_NAME}, digit by digit", {"precision": "precision %",
-              "recall": "recall %", "f": "F1 %", "n": "images"}, ("precision", "recall", "f")),
-    ),
-    steps,
-)  # fmt: skip
+STUDY = Study(**STATEMENT, steps=steps)

@@ -24,10 +24,15 @@ N_TRAIN, N_TEST, GROUP = 200, 100, 20
 
 def stream(plan: Plan) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Return 200 training and 100 test samples, some with a wrong label."""
-    whole = list(noisy_stream(
-        N_TRAIN + N_TEST, chunk_size=N_TRAIN + N_TEST, separation=3.0, flip=0.1,
-        random_state=plan.seed,
-    ))  # fmt: skip
+    whole = list(
+        noisy_stream(
+            N_TRAIN + N_TEST,
+            chunk_size=N_TRAIN + N_TEST,
+            separation=3.0,
+            flip=0.1,
+            random_state=plan.seed,
+        )
+    )
     X, y = whole[0]
     return X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
 
@@ -47,8 +52,10 @@ def passive(plan: Plan) -> Iterator[Item]:
     Cs = (0.001, 0.01, 0.1, 1.0, 10.0)
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
-            made = [PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
-                    for _ in range(2)]  # fmt: skip
+            made = [
+                PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
+                for _ in range(2)
+            ]
             started = time.perf_counter()
             model = learn(made[0], X, y, 1)
             seconds = time.perf_counter() - started
@@ -68,8 +75,12 @@ def passive(plan: Plan) -> Iterator[Item]:
             scores.append(percent(model.predict(X_test), y_test))
     series = {VARIANTS[v]: (Cs, s) for v, s in by_C.items()}
     panels.append(figures.lines(series, "C", "test %", "What C does", log_x=True))
-    yield Figure("passive", "Passive-aggressive machines after one pass over 200 samples, "
-                 "a tenth of them with a wrong label, C = 0.1.", tuple(panels))  # fmt: skip
+    yield Figure(
+        "passive",
+        "Passive-aggressive machines after one pass over 200 samples, a tenth of them "
+        "with a wrong label, C = 0.1.",
+        tuple(panels),
+    )
     free = learn(PassiveAggressiveClassifier(1.0, "pa"), X, y, 1)
     large = learn(PassiveAggressiveClassifier(1e9, "pa2"), X, y, 1)
     apart = np.abs(
@@ -130,8 +141,13 @@ def online(plan: Plan) -> Iterator[Item]:
                     "infer": infer[name][-1],
                 }
                 gap = getattr(model, "dual_gap_", None)
-                yield Row("online", name, values, seconds=seconds,
-                          gap=None if gap is None else float(np.sum(gap)))  # fmt: skip
+                yield Row(
+                    "online",
+                    name,
+                    values,
+                    seconds=seconds,
+                    gap=None if gap is None else float(np.sum(gap)),
+                )
     words = ("training samples", "seconds")
     series = [{k: (sizes, v) for k, v in t.items()} for t in (train, infer)]
     panels = (
@@ -145,8 +161,8 @@ def online(plan: Plan) -> Iterator[Item]:
     yield Finding(
         "Online learning gives no significant results, for want of good parameters.",
         spread > 2.0,
-        f"With the same parameters, LASVM and online SMO end within {spread:.1f} points "
-        "of the machine that saw all samples at once.",
+        f"With the same parameters, LASVM and online SMO end within {spread:.1f} "
+        "points of the machine that saw all samples at once.",
     )
 
 
@@ -160,8 +176,13 @@ def best(plan: Plan) -> Iterator[Item]:
         "test": percent(fitted.model.predict(X_test), y_test),
         "setting": str(choice),
     }
-    yield Row("best", "Two noisy moons: LASVM, chosen by five folds", values,
-              seconds=fitted.seconds, gap=fitted.gap)  # fmt: skip
+    yield Row(
+        "best",
+        "Two noisy moons: LASVM, chosen by five folds",
+        values,
+        seconds=fitted.seconds,
+        gap=fitted.gap,
+    )
 
 
 def online_steps() -> list[Step]:

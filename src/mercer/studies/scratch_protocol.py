@@ -97,10 +97,10 @@ STATEMENT: dict[str, Any] = {
         "directions; the report does not give its numbers.",
         "One-vs-one by votes. The parameters of each kernel by three-fold "
         "cross-validation on training images.",
-        "Combinations: for each pair of classes the weights are the kernels' alignments "
-        "with yyᵀ, normalised to sum 1, with the C of the Gaussian kernel.",
-        "Ablations: C and γ over 2⁰ … 2⁻⁷, ε over 1e-3 … 1e-6, d over 1 … 5, r over "
-        "−1 … 1.",
+        "Combinations: for each pair of classes the weights are the kernels' "
+        "alignments with yyᵀ, normalised to sum 1, with the C of the Gaussian kernel.",
+        "Ablations: C and γ over 2⁰ … 2⁻⁷, ε over 1e-3 … 1e-6, d over 1 … 5, r over −1"
+        " … 1.",
     ),
     "errata": (
         "In algorithm 1, line 18, the sign is wrong: αᵢ′ = αᵢ + yᵢyⱼ(αⱼ − αⱼ′).",
@@ -135,8 +135,8 @@ STATEMENT: dict[str, Any] = {
             "Combinations of kernels on MNIST, by alignment",
             {"test": "test %", "weights": "mean weights"},
             ("test",),
-            note="L linear, P polynomial, G Gaussian, S sigmoid. The gap is that of the "
-            "machines at fixed weights: alignment is a heuristic.",
+            note="L linear, P polynomial, G Gaussian, S sigmoid. The gap is that of "
+            "the machines at fixed weights: alignment is a heuristic.",
         ),
         Table(
             "methods",

@@ -14,8 +14,15 @@ from mercer import SVC
 from mercer.images import HOG, Deskew
 from mercer.selection import GridSearchCV
 
-__all__ = ["Choice", "choose", "digit_features", "mean_distance", "photo_features",
-           "pixels", "validate_on"]  # fmt: skip
+__all__ = [
+    "Choice",
+    "choose",
+    "digit_features",
+    "mean_distance",
+    "photo_features",
+    "pixels",
+    "validate_on",
+]
 
 
 class Choice(NamedTuple):

@@ -113,16 +113,24 @@ def mkl(plan: Plan, name: str, kernels: tuple[str, ...]) -> Any:
     for kernel in kernels:
         s = settings(plan, kernel, name)
         gamma = s.get("gamma")
-        made.append({
-            "linear": lambda s=s, g=gamma: Linear(),
-            "polynomial": lambda s=s, g=gamma: Polynomial(s["degree"], g, s["coef0"]),
-            "Gaussian": lambda s=s, g=gamma: RBF(g),
-            "sigmoid": lambda s=s, g=gamma: Sigmoid(g, s["coef0"]),
-        }[kernel]())  # fmt: skip
+        made.append(
+            {
+                "linear": lambda s=s, g=gamma: Linear(),
+                "polynomial": lambda s=s, g=gamma: Polynomial(
+                    s["degree"], g, s["coef0"]
+                ),
+                "Gaussian": lambda s=s, g=gamma: RBF(g),
+                "sigmoid": lambda s=s, g=gamma: Sigmoid(g, s["coef0"]),
+            }[kernel]()
+        )
     return mercer.MKLClassifier(
-        made, method="alignment", C=settings(plan, "Gaussian", name)["C"],
-        multiclass="ovo", normalize=None, weights="per-task",
-    )  # fmt: skip
+        made,
+        method="alignment",
+        C=settings(plan, "Gaussian", name)["C"],
+        multiclass="ovo",
+        normalize=None,
+        weights="per-task",
+    )
 
 
 def combined(plan: Plan, name: str) -> Iterator[Item]:
@@ -138,8 +146,16 @@ def combined(plan: Plan, name: str) -> Iterator[Item]:
         "inference": time.perf_counter() - started,
         "setting": "alignment weights",
     }
-    yield Row(name, "combined", values, {"train": train, "test": test},
-              len(data.y_test), N_PUBLISHED, fitted.seconds, fitted.gap)  # fmt: skip
+    yield Row(
+        name,
+        "combined",
+        values,
+        {"train": train, "test": test},
+        len(data.y_test),
+        N_PUBLISHED,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def combination(plan: Plan, letters: str) -> Iterator[Item]:
@@ -152,8 +168,16 @@ def combination(plan: Plan, letters: str) -> Iterator[Item]:
         "test": percent(fitted.model.predict(data.X_test), data.y_test),
         "weights": ", ".join(f"{w:.2f}" for w in weights),
     }
-    yield Row("combinations", letters, values, {"test": COMBINATIONS[letters]},
-              len(data.y_test), N_PUBLISHED, fitted.seconds, fitted.gap)  # fmt: skip
+    yield Row(
+        "combinations",
+        letters,
+        values,
+        {"test": COMBINATIONS[letters]},
+        len(data.y_test),
+        N_PUBLISHED,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def group_lasso(plan: Plan) -> Iterator[Item]:
@@ -181,10 +205,20 @@ def clouds(plan: Plan) -> Iterator[Item]:
     """Two Gaussian clouds, separated."""
     X, y = make_clouds(200, separation=4.0, random_state=plan.seed)
     model = SVC(kernel="linear").fit(X, y)
-    drawn = figures.plane(X, y, model.decision_function, "Two clouds", levels=(-1, 0, 1),
-                          marked=model.support_)  # fmt: skip
-    yield Figure("clouds", "Two Gaussian clouds, the line that separates them, its "
-                 "margins and its support vectors.", (drawn,))  # fmt: skip
+    drawn = figures.plane(
+        X,
+        y,
+        model.decision_function,
+        "Two clouds",
+        levels=(-1, 0, 1),
+        marked=model.support_,
+    )
+    yield Figure(
+        "clouds",
+        "Two Gaussian clouds, the line that separates them, its margins and its "
+        "support vectors.",
+        (drawn,),
+    )
 
 
 def convergence(plan: Plan) -> Iterator[Item]:
@@ -212,8 +246,12 @@ def convergence(plan: Plan) -> Iterator[Item]:
     drawn = figures.lines(
         series, "passes (steps per sample)", "test %", "Convergence", log_x=True
     )
-    yield Figure("convergence", "Test accuracy on MNIST against the passes that a solver "
-                 "is allowed; a pass is one step per sample at most.", (drawn,))  # fmt: skip
+    yield Figure(
+        "convergence",
+        "Test accuracy on MNIST against the passes that a solver is allowed; a pass is"
+        " one step per sample at most.",
+        (drawn,),
+    )
     scores = series["violator and random partner"][1]
     late = [s for s, n in zip(scores, passes, strict=True) if n >= passes[-1] / 2]
     near = [n for s, n in zip(scores, passes, strict=True) if abs(s - exact) <= 0.5]
@@ -244,8 +282,11 @@ def ablation(plan: Plan, kernel: str) -> Iterator[Item]:
         worst = f"{min(scores):.1f} at {values[int(np.argmin(scores))]:.3g}"
         found = {"best": scores[place], "at": f"{values[place]:.3g}", "worst": worst}
         yield Row("ablation", f"{kernel}, {symbol}", found)
-    yield Figure(f"ablation-{kernel}", f"{kernel} kernel on MNIST: one parameter moves, "
-                 "the others stay as tuned.", tuple(panels))  # fmt: skip
+    yield Figure(
+        f"ablation-{kernel}",
+        f"{kernel} kernel on MNIST: one parameter moves, the others stay as tuned.",
+        tuple(panels),
+    )
 
 
 def efficiency(plan: Plan) -> Iterator[Item]:
@@ -257,10 +298,15 @@ def efficiency(plan: Plan) -> Iterator[Item]:
         started = time.perf_counter()
         fitted.model.predict(data.X_test)
         train[kernel], infer[kernel] = fitted.seconds, time.perf_counter() - started
-    panels = [figures.bars(list(t), list(t.values()), "seconds", name)
-              for name, t in (("Training", train), ("Inference", infer))]  # fmt: skip
-    yield Figure("efficiency", f"MNIST, {len(data.y):,} training and {len(data.y_test):,} "
-                 "test images.", tuple(panels))  # fmt: skip
+    panels = [
+        figures.bars(list(t), list(t.values()), "seconds", name)
+        for name, t in (("Training", train), ("Inference", infer))
+    ]
+    yield Figure(
+        "efficiency",
+        f"MNIST, {len(data.y):,} training and {len(data.y_test):,} test images.",
+        tuple(panels),
+    )
     rest = max(v for k, v in train.items() if k != "Gaussian")
     yield Finding(
         "The Gaussian kernel is extremely slow beside the others.",
@@ -285,10 +331,21 @@ def best(plan: Plan, name: str) -> Iterator[Item]:
     grid: Mapping[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5, 10]}
     choice = choose(SVC(), grid, F, data.y, 3)
     fitted = timed_fit(SVC(**choice.settings), F, data.y)
-    values = {"validation": choice.score, "setting": str(choice),
-              "test": percent(fitted.model.predict(F_test), data.y_test)}  # fmt: skip
-    yield Row("best", label, values, {"test": published}, len(data.y_test), N_PUBLISHED,
-              fitted.seconds, fitted.gap)  # fmt: skip
+    values = {
+        "validation": choice.score,
+        "setting": str(choice),
+        "test": percent(fitted.model.predict(F_test), data.y_test),
+    }
+    yield Row(
+        "best",
+        label,
+        values,
+        {"test": published},
+        len(data.y_test),
+        N_PUBLISHED,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def steps(plan: Plan) -> list[Step]:

@@ -172,9 +172,15 @@ def best(plan: Plan) -> Iterator[Item]:
         "setting": str(choice),
     }
     yield Row(
-        "best", "3 against 8: RBF on deskewed HOG", values, {"test": 98.20}, len(test),
-        N_PUBLISHED, fitted.seconds, fitted.gap,
-    )  # fmt: skip
+        "best",
+        "3 against 8: RBF on deskewed HOG",
+        values,
+        {"test": 98.20},
+        len(test),
+        N_PUBLISHED,
+        fitted.seconds,
+        fitted.gap,
+    )
 
 
 def steps(plan: Plan) -> list[Step]:
@@ -190,25 +196,44 @@ def steps(plan: Plan) -> list[Step]:
 STUDY = Study(
     "three-vs-eight",
     "Three against eight",
-    "A binary machine for two digits that are easily taken for one another, with strict "
-    "separation of training, validation and test images.",
+    "A binary machine for two digits that are easily taken for one another, with "
+    "strict separation of training, validation and test images.",
     (
-        "Digits 3 and 8, split 60 : 20 : 20 by seed; 1,998 images in validation and test "
-        "where full MNIST is there, as the report's fractions imply.",
-        "Every parameter is chosen on the validation part; the test part is scored once.",
-        "The report trains by the simplified SMO; both it and the exact solver are shown.",
+        "Digits 3 and 8, split 60 : 20 : 20 by seed; 1,998 images in validation and "
+        "test where full MNIST is there, as the report's fractions imply.",
+        "Every parameter is chosen on the validation part; the test part is scored "
+        "once.",
+        "The report trains by the simplified SMO; both it and the exact solver are "
+        "shown.",
     ),
     (
-        "None in the formulas. But the simplified SMO may end before the optimum, as the "
-        "report says itself: the table of solvers shows what it leaves open.",
+        "None in the formulas. But the simplified SMO may end before the optimum, as "
+        "the report says itself: the table of solvers shows what it leaves open.",
     ),
     (
-        Table("best", "Beyond the report", {"validation": "validation %",
-              "test": "test %", "setting": "chosen"}, ("validation", "test")),
-        Table("accuracy", "Accuracy", {"validation": "validation %", "test": "test %",
-              "auc": "area under ROC", "setting": "chosen"}, ("validation", "test")),
-        Table("solvers", "What the simplified SMO leaves open", {"test": "test %",
-              "steps": "steps", "kkt": "KKT gap"}, ("test",)),
+        Table(
+            "best",
+            "Beyond the report",
+            {"validation": "validation %", "test": "test %", "setting": "chosen"},
+            ("validation", "test"),
+        ),
+        Table(
+            "accuracy",
+            "Accuracy",
+            {
+                "validation": "validation %",
+                "test": "test %",
+                "auc": "area under ROC",
+                "setting": "chosen",
+            },
+            ("validation", "test"),
+        ),
+        Table(
+            "solvers",
+            "What the simplified SMO leaves open",
+            {"test": "test %", "steps": "steps", "kkt": "KKT gap"},
+            ("test",),
+        ),
     ),
     steps,
-)  # fmt: skip
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,6 @@ from typing import Any
 from mercer.studies.store import Outcome
 
 __all__ = ["Watcher", "make_watcher"]
-
-log = logging.getLogger("mercer")
 
 
 class Watcher:
@@ -100,8 +98,6 @@ def make_watcher(progress: Any) -> Watcher:
         return progress
     if not progress:
         return Watcher()
-    try:
-        import rich  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("rich") is None:
         return LineWatcher()
     return RichWatcher() if sys.stdout.isatty() else LineWatcher()
