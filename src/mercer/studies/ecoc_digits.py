@@ -259,7 +259,7 @@ def best(plan: Plan) -> Iterator[Item]:
     features = digit_features()
     F, F_test = features.fit_transform(X * 255), features.transform(X_test * 255)
     n, unit = plan.pick(3000, 2000, 300), 1 / mean_distance(F)
-    grid = {"gamma": [unit, 2 * unit], "C": [2, 5]}
+    grid: dict[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5]}
     choice = choose(SVC(), grid, F[:n], y[:n], 3)
     fitted = timed_fit(
         SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y

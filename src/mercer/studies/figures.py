@@ -14,7 +14,7 @@ __all__ = ["bars", "grid_of_images", "heat_map", "lines", "panel", "plane", "sca
 
 # Told apart by people who see few colours, and in grey (Okabe & Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "mercer",
     "font.family": "sans-serif",
@@ -49,9 +49,7 @@ def panel(
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(
-        {**matplotlib.rcParamsDefault, **STYLE, "backend": "agg"}
-    ):
+    with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size or (WIDTH, HEIGHT), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()

@@ -270,7 +270,7 @@ def tell_best(
     F, F_test = pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
     unit = 1 / mean_distance(F)
     own = slice(-n_search if n_search else None, None)
-    grid = {"gamma": [unit, 2 * unit], "C": [2, 5, 10]}
+    grid: dict[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5, 10]}
     choice = choose(SVC(), grid, F[own], data.y[own], 5)
     fitted = timed_fit(SVC(**choice.settings), F, data.y)
     values = {

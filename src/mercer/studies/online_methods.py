@@ -48,7 +48,8 @@ def learn(model: Any, X: NDArray, y: NDArray, group: int) -> Any:
 def passive(plan: Plan) -> Iterator[Item]:
     """The three updates, several C, sample by sample and in groups; a kernel."""
     X, y, X_test, y_test = stream(plan)
-    panels, by_C = [], {name: [] for name in ("pa1", "pa2")}
+    panels: list[str] = []
+    by_C: dict[str, list[float]] = {name: [] for name in ("pa1", "pa2")}
     Cs = (0.001, 0.01, 0.1, 1.0, 10.0)
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
@@ -169,7 +170,7 @@ def online(plan: Plan) -> Iterator[Item]:
 def best(plan: Plan) -> Iterator[Item]:
     """Beyond the report: the online machine with C and γ chosen by folds."""
     X, y, X_test, y_test = moons(plan, plan.pick(1000, 1000, 100))
-    grid = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
+    grid: dict[str, list] = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
     choice = choose(SVC(), grid, X, y, 5)
     fitted = timed_fit(OnlineSVC(kernel="rbf", **choice.settings), X, y)
     values = {
