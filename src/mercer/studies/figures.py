@@ -96,10 +96,13 @@ def lines(
             axes.set_yscale("log")
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        if len(series) > 1 or next(iter(series), ""):
+        if len(series) > 3:
+            axes.figure.legend(loc="outside lower center", ncols=2)
+        elif len(series) > 1 or next(iter(series), ""):
             axes.legend()
 
-    return panel(draw, title)
+    height = HEIGHT + (0.25 * len(series) / 2 if len(series) > 3 else 0)
+    return panel(draw, title, (WIDTH, height))
 
 
 def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> str:

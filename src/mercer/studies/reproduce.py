@@ -178,6 +178,7 @@ def _run_step(step: Step, plan: Plan) -> Outcome:
         with warnings.catch_warnings():
             # Solvers that stop short are part of the studies; the page shows their gap.
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "Kernel values could not be shared")
             items.extend(step.run(plan))
     except Unavailable as reason:
         status, message = "unavailable", str(reason)

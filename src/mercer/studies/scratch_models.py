@@ -1,4 +1,4 @@
-"""The images of the study ``svm-from-scratch``, and its models with chosen parameters."""
+"""Images and tuned models of the study ``svm-from-scratch``."""
 
 from __future__ import annotations
 
