@@ -195,7 +195,7 @@ def heat_map(
     def draw(axes: Any) -> None:
         shown = np.log1p(np.maximum(values, 0))
         axes.imshow(shown, cmap="Blues", aspect="auto", interpolation="nearest")
-        middle = 0.6 * shown.max()
+        middle = 0.4 * shown.min() + 0.6 * shown.max()
         for i, j in np.ndindex(*values.shape):
             if values[i, j]:
                 axes.text(

@@ -78,7 +78,7 @@ def one_vs_rest(plan: Plan, beta: float, **more: Any) -> SVC:
 def cross_validate(plan: Plan, model: Any, K: NDArray, y: NDArray) -> float:
     """Return Acc1: five folds of one Gram matrix."""
     found = np.empty_like(y)
-    for train, test in stratified_folds(y, 5, random_state=plan.seed):
+    for train, test in stratified_folds(y, plan.pick(5, 5, 2), random_state=plan.seed):
         model.fit(K[np.ix_(train, train)], y[train])
         found[test] = model.predict(K[np.ix_(test, train)])
     return percent(found, y)

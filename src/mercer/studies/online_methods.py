@@ -34,7 +34,8 @@ def stream(plan: Plan) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         )
     )
     X, y = whole[0]
-    return X[:N_TRAIN], y[:N_TRAIN], X[N_TRAIN:], y[N_TRAIN:]
+    n = plan.pick(N_TRAIN, N_TRAIN, 40)
+    return X[:n], y[:n], X[N_TRAIN:], y[N_TRAIN:]
 
 
 def learn(model: Any, X: NDArray, y: NDArray, group: int) -> Any:
@@ -50,7 +51,7 @@ def passive(plan: Plan) -> Iterator[Item]:
     X, y, X_test, y_test = stream(plan)
     panels: list[str] = []
     by_C: dict[str, list[float]] = {name: [] for name in ("pa1", "pa2")}
-    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)
+    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: plan.pick(1, 1, 4)]
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
             made = [
