@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from mercer.studies import STUDIES, ecoc_digits, scratch_protocol, three_vs_eight
+from mercer.studies import STUDIES, ecoc_protocol, scratch_protocol, three_vs_eight
 from mercer.studies.mnist_kernels import ENTRIES, MKL_ROW
 from mercer.studies.results import Figure, Row
 
@@ -59,10 +59,10 @@ def test_machines_from_scratch(quick_run):
 
 
 def test_codes_for_digits(quick_run):
-    for kernel in ecoc_digits.GRIDS:
+    for kernel in ecoc_protocol.GRIDS:
         found = rows(quick_run, "ecoc-digits", f"accuracy {kernel}")
         assert list(found) == ["n = 100", "n = 400"]
-        assert set(found["n = 400"].values) == set(ecoc_digits.COLUMNS)
+        assert set(found["n = 400"].values) == set(ecoc_protocol.COLUMNS)
         solvers = rows(quick_run, "ecoc-digits", f"solvers {kernel}")
         assert len(solvers) == 6
         assert all(np.isfinite(r.values["slope"]) for r in solvers.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import time
 import warnings
 from collections.abc import Sequence
@@ -156,7 +158,13 @@ def run_study(
     """Run the steps that are not stored, and add all outcomes to the list."""
     store = Store(out / "results", study.name)
     for step in steps:
-        facts = [mercer.__version__, plan.data.fingerprint, plan.seed, plan.quick]
+        facts = [
+            mercer.__version__,
+            _source(step),
+            plan.data.fingerprint,
+            plan.seed,
+            plan.quick,
+        ]
         key = step_key(study.name, step.name, step.settings, facts)
         stored = None if fresh else store.get(key)
         if stored is not None and stored.status == "done":
@@ -168,6 +176,12 @@ def run_study(
         store.put(key, outcome)
         outcomes.append(outcome)
         watcher.end(study.name, outcome)
+
+
+def _source(step: Step) -> str:
+    """Return a digest of the module of a step: who edits it sees it run again."""
+    file = inspect.getsourcefile(step.work)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
 
 
 def _run_step(step: Step, plan: Plan) -> Outcome:
