@@ -1,0 +1,10 @@
+import pytest
+
+from mercer.studies import reproduce
+
+
+@pytest.fixture(scope="session")
+def quick_run(tmp_path_factory):
+    """One quick run of all studies on the sample, without any data folder."""
+    folder = tmp_path_factory.mktemp("report")
+    return reproduce(out=folder, quick=True, sample=True, progress=False)

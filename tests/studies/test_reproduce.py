@@ -1,0 +1,168 @@
+import json
+import os
+
+import pytest
+
+import mercer.studies
+from mercer.datasets.places import VARIABLE
+from mercer.studies import reproduce
+from mercer.studies.__main__ import main
+from mercer.studies.data import Data, data_folder
+from mercer.studies.results import Row, Unavailable
+from mercer.studies.store import Outcome, Store, step_key
+from mercer.studies.study import Step, Study, Table
+from mercer.studies.watch import Watcher
+
+
+class Notebook(Watcher):
+    def __init__(self):
+        self.begun, self.skipped = [], []
+
+    def begin(self, study, step):
+        self.begun.append(f"{study}/{step}")
+
+    def skip(self, study, step):
+        self.skipped.append(f"{study}/{step}")
+
+
+def good(plan, value=1.0):
+    yield Row("main", "row", {"test": value}, {"test": 50.0}, n_test=100)
+
+
+def bad(plan):
+    yield Row("main", "never kept alone", {"test": 1.0})
+    raise ZeroDivisionError("by nought")
+
+
+def absent(plan):
+    raise Unavailable("Needs the moon.")
+
+
+def stop(plan):
+    raise KeyboardInterrupt
+
+
+def make_study(name, steps):
+    table = Table("main", f"Table of {name}", {"test": "test %"}, ("test",))
+    return Study(name, name, "about", ("p",), ("e",), (table,), lambda plan: steps)
+
+
+@pytest.fixture
+def studies(monkeypatch):
+    made = {}
+    monkeypatch.setattr(mercer.studies, "STUDIES", made)
+    return made
+
+
+def run(folder, **more):
+    notes = Notebook()
+    report = reproduce(out=folder, quick=True, sample=True, progress=notes, **more)
+    return report, notes
+
+
+def test_a_second_run_takes_up_what_is_done(tmp_path, studies):
+    steps = [Step("one", good), Step("two", good, {"value": 60.0})]
+    studies["a"] = make_study("a", steps)
+    _, first = run(tmp_path)
+    report, second = run(tmp_path)
+    assert first.begun == ["a/one", "a/two"]
+    assert second.begun == [] and second.skipped == ["a/one", "a/two"]
+    assert [o.items[0].values["test"] for o in report.studies[0].outcomes] == [1, 60]
+
+
+def test_what_changes_the_results_is_computed_again(tmp_path, studies):
+    studies["a"] = make_study("a", [Step("one", good)])
+    run(tmp_path)
+    assert run(tmp_path, seed=1)[1].begun == ["a/one"]
+    assert run(tmp_path, fresh=True)[1].begun == ["a/one"]
+    studies["a"] = make_study("a", [Step("one", good, {"value": 2.0})])
+    assert run(tmp_path)[1].begun == ["a/one"]
+
+
+def test_a_failing_step_loses_nothing_else(tmp_path, studies):
+    studies["a"] = make_study("a", [Step("bad", bad), Step("good", good)])
+    studies["b"] = make_study("b", [Step("absent", absent), Step("good", good)])
+    report, _ = run(tmp_path)
+    found = [o.status for s in report.studies for o in s.outcomes]
+    assert found == ["failed", "done", "unavailable", "done"]
+    assert report.failed == ["a/bad"]
+    page = report.page.read_text()
+    assert "ZeroDivisionError: by nought" in page
+    assert "Needs the moon." in page
+    assert "Table of b" in page
+    # Only what did not run through is tried again.
+    assert run(tmp_path)[1].begun == ["a/bad", "b/absent"]
+
+
+def test_an_interrupted_run_keeps_what_it_has(tmp_path, studies):
+    steps = [Step("one", good), Step("two", stop), Step("three", good)]
+    studies["a"] = make_study("a", steps)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path)
+    stored = json.loads((tmp_path / "results" / "a.json").read_text())
+    assert [s["step"] for s in stored["steps"].values()] == ["one"]
+    assert "Table of a" in (tmp_path / "index.html").read_text()
+    studies["a"] = make_study("a", [Step("one", good), Step("three", good)])
+    _, notes = run(tmp_path)
+    assert notes.begun == ["a/three"]
+
+
+def test_unknown_studies_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"Unknown study 'mnist'\. Known: mnist-kern"):
+        reproduce(["mnist"], out=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1, "steps": {"k": {}}}'])
+def test_damaged_results_are_put_aside(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    store = Store(tmp_path, "a")
+    assert (tmp_path / "a.damaged.json").read_text() == text
+    store.put("key", Outcome("one", "done", 0.5, (Row("t", "a", {"x": 1.0}),)))
+    again = Store(tmp_path, "a").get("key")
+    assert again.items == (Row("t", "a", {"x": 1.0}),)
+    assert [p.name for p in tmp_path.glob(".*")] == []
+
+
+def test_keys_tell_settings_apart():
+    keys = {
+        step_key("a", "b", {"n": 1}, [0]),
+        step_key("a", "b", {"n": 2}, [0]),
+        step_key("a", "b", {"n": 1}, [1]),
+        step_key("a", "c", {"n": 1}, [0]),
+    }
+    assert len(keys) == 4
+    assert step_key("a", "b", {"x": 1, "y": 2}, 0) == step_key(
+        "a", "b", {"y": 2, "x": 1}, 0
+    )
+
+
+def test_the_folder_of_data_is_as_before_afterwards(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "before")
+    with data_folder(tmp_path):
+        assert os.environ[VARIABLE] == str(tmp_path)
+    assert os.environ[VARIABLE] == "before"
+
+
+def test_the_sample_is_split_without_overlap():
+    data = Data(sample=True, seed=3)
+    rows = [{x.tobytes() for x in part} for part in (data.mnist.X, data.mnist.X_test)]
+    assert len(data.mnist.y) == 4000 and len(data.mnist.y_test) == 1000
+    assert not rows[0] & rows[1]
+    assert Data(sample=True, seed=4).fingerprint != data.fingerprint
+
+
+def test_the_command_says_where_the_page_is(tmp_path, studies, monkeypatch, capsys):
+    studies["a"] = make_study("a", [Step("one", good)])
+    monkeypatch.setattr("mercer.studies.__main__.STUDIES", studies)
+    assert main(["a", "--quick", "--sample", "--out", str(tmp_path)]) == 0
+    assert str(tmp_path / "index.html") in capsys.readouterr().out
+    studies["a"] = make_study("a", [Step("bad", bad)])
+    assert main(["--quick", "--sample", "--out", str(tmp_path)]) == 1
+    assert "failed: a/bad" in capsys.readouterr().err
+    studies["a"] = make_study("a", [Step("stop", stop)])
+    assert main(["--quick", "--sample", "--out", str(tmp_path)]) == 130
+    with pytest.raises(SystemExit):
+        main(["nothing"])
+    assert "unknown study 'nothing'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["--data", str(tmp_path / "nowhere")])
