@@ -17,10 +17,17 @@ from mercer.cli.failures import USAGE, tell
 from mercer.cli.fit import fit
 from mercer.cli.info import info
 from mercer.cli.predict import predict
+from mercer.cli.reproduce import reproduce
 
 __all__ = ["app", "run"]
 
-COMMANDS: tuple[Callable[..., Any], ...] = (fit, predict, evaluate, info)
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    fit,
+    predict,
+    evaluate,
+    info,
+    reproduce,
+)
 
 app = typer.Typer(
     name="mercer",

