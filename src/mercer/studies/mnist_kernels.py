@@ -120,11 +120,10 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
         p=2,
         C=C_MINUS,
         positive_weight=3.0,
-        normalize=None,
     )
     found = np.empty_like(data.y)
     for train, test in stratified_folds(
-        data.y, plan.pick(5, 5, 2), random_state=plan.seed
+        data.y, plan.pick(5, 2, 2), random_state=plan.seed
     ):
         found[test] = model.fit(X[train], data.y[train]).predict(X[test])
     fitted = timed_fit(model, X, data.y)
