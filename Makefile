@@ -8,7 +8,7 @@ JOBS ?= 2
 .PHONY: run test test-all lint bench docs gallery clean
 
 run: $(VENV)/.run
-	$(BIN)/python -m mercer.studies --out report $(ARGS)
+	$(BIN)/mercer reproduce --out report $(ARGS)
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow"

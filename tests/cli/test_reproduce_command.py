@@ -20,6 +20,11 @@ def breaks(plan):
     raise RuntimeError("no such luck")
 
 
+def stops(plan):
+    """Be interrupted."""
+    raise KeyboardInterrupt
+
+
 @pytest.fixture
 def tiny(monkeypatch):
     """Put a study in place of the five, of which one step fails."""
@@ -42,6 +47,13 @@ def test_a_step_that_fails(tmp_path, tiny):
     result = call("reproduce", "--sample", "--out", tmp_path, "--quiet", code=1)
     assert (tmp_path / "index.html").exists()
     assert "1 steps failed: tiny/broken" in result.stderr
+
+
+def test_an_interruption(tmp_path, tiny):
+    tiny[1] = Step("long", stops)
+    line = refused(130, "reproduce", "--sample", "--out", tmp_path, "--quiet")
+    assert "The same command goes on where it stopped." in line
+    assert (tmp_path / "index.html").exists()
 
 
 def test_what_there_is_not(tmp_path):

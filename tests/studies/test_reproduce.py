@@ -6,7 +6,6 @@ import pytest
 import mercer.studies
 from mercer.datasets.places import VARIABLE
 from mercer.studies import reproduce
-from mercer.studies.__main__ import main
 from mercer.studies.data import Data, data_folder
 from mercer.studies.results import Row, Unavailable
 from mercer.studies.store import Outcome, Store, step_key
@@ -149,20 +148,3 @@ def test_the_sample_is_split_without_overlap():
     assert len(data.mnist.y) == 4000 and len(data.mnist.y_test) == 1000
     assert not rows[0] & rows[1]
     assert Data(sample=True, seed=4).fingerprint != data.fingerprint
-
-
-def test_the_command_says_where_the_page_is(tmp_path, studies, monkeypatch, capsys):
-    studies["a"] = make_study("a", [Step("one", good)])
-    monkeypatch.setattr("mercer.studies.__main__.STUDIES", studies)
-    assert main(["a", "--quick", "--sample", "--out", str(tmp_path)]) == 0
-    assert str(tmp_path / "index.html") in capsys.readouterr().out
-    studies["a"] = make_study("a", [Step("bad", bad)])
-    assert main(["--quick", "--sample", "--out", str(tmp_path)]) == 1
-    assert "failed: a/bad" in capsys.readouterr().err
-    studies["a"] = make_study("a", [Step("stop", stop)])
-    assert main(["--quick", "--sample", "--out", str(tmp_path)]) == 130
-    with pytest.raises(SystemExit):
-        main(["nothing"])
-    assert "unknown study 'nothing'" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["--data", str(tmp_path / "nowhere")])

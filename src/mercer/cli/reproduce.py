@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from mercer.cli import options
-from mercer.cli.failures import PoorAnswer, UsageFailure, reporting
+from mercer.cli.failures import (
+    INTERRUPTED,
+    PoorAnswer,
+    UsageFailure,
+    reporting,
+    tell,
+)
 from mercer.cli.printing import print_json
 
 __all__ = ["reproduce"]
@@ -56,16 +62,20 @@ def reproduce(
         )
     if data is not None and not data.is_dir():
         raise UsageFailure(f"--data {data} is not a folder.")
-    report = run(
-        studies or None,
-        data=data,
-        out=out,
-        quick=quick,
-        seed=seed,
-        progress=not (quiet or as_json),
-        sample=sample,
-        fresh=fresh,
-    )
+    try:
+        report = run(
+            studies or None,
+            data=data,
+            out=out,
+            quick=quick,
+            seed=seed,
+            progress=not (quiet or as_json),
+            sample=sample,
+            fresh=fresh,
+        )
+    except KeyboardInterrupt:
+        tell("interrupted. The same command goes on where it stopped.")
+        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json(
             {
