@@ -26,10 +26,20 @@ NEGLIGIBLE = 1e-6
 REVIVED = 1e-3
 
 
-def alternate(problem: Problem, max_iter: int) -> Found:
-    """Solve the problem; ``max_iter`` limits how often machines are solved."""
+def alternate(
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
+) -> Found:
+    """Solve the problem; ``max_iter`` limits how often machines are solved.
+
+    It begins with ``weights`` and the machines of ``before``, where these are given.
+    """
     ball, stretch = problem.ball, 1.0
-    now = problem.solve(ball.uniform(problem.store.n_kernels))
+    if weights is None:
+        weights = ball.uniform(problem.store.n_kernels)
+    now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:
             break

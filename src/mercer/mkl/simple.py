@@ -22,9 +22,19 @@ SLOPE_LEFT = 0.1
 MOST_TRIALS = 12
 
 
-def descend(problem: Problem, max_iter: int) -> Found:
-    """Solve the problem with p = 1; ``max_iter`` limits how often machines are."""
-    now = problem.solve(problem.ball.uniform(problem.store.n_kernels))
+def descend(
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
+) -> Found:
+    """Solve the problem with p = 1; ``max_iter`` limits how often machines are.
+
+    It begins with ``weights`` and the machines of ``before``, where these are given.
+    """
+    if weights is None:
+        weights = problem.ball.uniform(problem.store.n_kernels)
+    now = problem.solve(weights, before)
     last: tuple[NDArray, NDArray, NDArray] | None = None
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:
