@@ -3,8 +3,8 @@
 Parts: ``mnist``, three kernels on 5,000 images one-vs-rest beside the single fit on
 their sum; ``loop``, the same by weights and scikit-learn's SVC from scratch in turn, to
 the same gap; ``mklpy``, the same by MKLpy, run by the Python that MERCER_MKLPY names, on
-the first MERCER_MKLPY_SIZE images;
-``hundred`` kernels on 2,000 samples and ``large``, ten on 20,000, in 4 GB.
+the first MERCER_MKLPY_SIZE images; ``hundred`` kernels on 2,000 samples and ``large``,
+ten on 20,000, in 4 GB.
 """
 
 from __future__ import annotations
@@ -246,9 +246,7 @@ def mklpy(is_fast: bool, limit: float = 1800.0) -> dict[str, Any]:
     X, y = data.X[:n], data.y[:n]
     pairs = list(zip(data.scale, data.kernels, strict=True))
     K = [s * gram_matrix(k, X).astype(np.float64) for s, k in pairs]
-    K_test = [
-        s * gram_matrix(k, data.X_test, X).astype(np.float64) for s, k in pairs
-    ]
+    K_test = [s * gram_matrix(k, data.X_test, X).astype(np.float64) for s, k in pairs]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "grams.npz")
         np.savez(path, K=K, K_test=K_test, y=y, y_test=data.y_test)

@@ -31,11 +31,11 @@ Iteration = Callable[..., Found]
 CHUNKS_FROM = 2000
 # The first chunk is one sample in so many, and solved as loosely as this.
 ONE_IN = 4
-FIRST_TOLERANCE = 0.05
+FIRST_TOLERANCE = 0.1
 # Further chunks leave so much of the tolerance to the samples that are left out.
-PART_OF_TOLERANCE = 0.5
+PART_OF_TOLERANCE = 0.7
 # Samples close to the margin that come along, as a part of those that must.
-COMPANY = 0.1
+COMPANY = 0.2
 # How many times as large as the last the next chunk may be.
 GROWTH = 2
 # Above this part of all samples, the rest comes along, too.
@@ -108,9 +108,7 @@ def _most_rows(problem: Problem) -> int:
     return int(n * min(MOST, np.sqrt(1.5 / (n_kernels + 1.5))))
 
 
-def relevant(
-    problem: Problem, now: Round, most: int
-) -> tuple[NDArray[np.intp], int]:
+def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp], int]:
     """Return support vectors, the worst violations, and what comes close to these.
 
     Beside them, how many there are if they are not cut down to ``most``.
@@ -165,9 +163,7 @@ class Chunk:
         """Return the machines as those of all samples, certified on all of them."""
         whole = self.whole
         tasks = [Task(s.problem, s.blocks, whole.store.starts) for s in whole.specs]
-        for task, kept, solution in zip(
-            tasks, self._kept, last.solutions, strict=True
-        ):
+        for task, kept, solution in zip(tasks, self._kept, last.solutions, strict=True):
             task.beta[:] = 0.0
             task.beta[kept] = solution.beta
             task.n_iter = solution.n_iter
