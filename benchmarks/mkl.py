@@ -2,9 +2,9 @@
 
 Parts: ``mnist``, three kernels on 5,000 images one-vs-rest beside the single fit on
 their sum; ``loop``, the same by weights and scikit-learn's SVC from scratch in turn, to
-the same gap; ``mklpy``, the same by MKLpy, run by the Python that MERCER_MKLPY names, on
-the first MERCER_MKLPY_SIZE images; ``hundred`` kernels on 2,000 samples and ``large``,
-ten on 20,000, in 4 GB.
+the same gap; ``mklpy``, the same by MKLpy, run by the Python that MERCER_MKLPY names,
+on the first MERCER_MKLPY_SIZE images; ``hundred`` kernels on 2,000 samples and
+``large``, ten on 20,000, in 4 GB.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ def alternate(
         start, change = direction(ball, now)
         weights = moved(ball, start, now.s, stretch * change)
         new = problem.solve(weights, now)
-        before = float(ball.slope(start, now.s) * start @ change)
-        after = float(ball.slope(new.weights, new.s) * new.weights @ change)
+        here = float(ball.slope(start, now.s) * start @ change)
+        there = float(ball.slope(new.weights, new.s) * new.weights @ change)
         if new.primal - new.machine_gap > now.primal and stretch > 1.0:
             stretch = 1.0
             continue
@@ -57,7 +57,7 @@ def alternate(
             break
         now = new
         # Where along this change the slope would have been zero.
-        best = before / (before - after) if before < after else GROWTH
+        best = here / (here - there) if here < there else GROWTH
         stretch = float(np.clip(stretch * min(best, GROWTH), 1.0, LONGEST))
     return problem.found(now)
 

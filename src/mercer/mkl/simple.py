@@ -43,9 +43,9 @@ def descend(
         steepest, free = reduced_gradient(now)
         direction = steepest
         if last is not None and (last[2] == free).all():
-            old, before = last[0], last[1]
+            old, course = last[0], last[1]
             mix = steepest @ (steepest - old) / max(old @ old, 1e-300)
-            conjugate = steepest + max(0.0, mix) * before
+            conjugate = steepest + max(0.0, mix) * course
             # Not one that would push a weight below 0, or rise.
             if conjugate @ now.s > 0 and not (conjugate[~free] < 0).any():
                 direction = conjugate
