@@ -75,8 +75,11 @@ def by_chunks(
         if is_over or now.is_within(SAFETY * problem.tol):
             return problem.found(now)
         wanted, n_needed = relevant(problem, now, GROWTH * len(rows))
-        if tol < problem.tol and not len(np.setdiff1d(wanted, rows)):
-            break  # nobody is missing: rounding is in the way
+        if tol < problem.tol:
+            # From here on none leaves, so that chunks cannot go in circles.
+            wanted = np.union1d(wanted, rows)
+            if len(wanted) == len(rows):
+                break  # nobody is missing: rounding is in the way
         if n_needed <= len(wanted):
             tol = PART_OF_TOLERANCE * problem.tol
         rows = wanted
