@@ -4,7 +4,6 @@ import json
 import sys
 
 import pytest
-
 from benchmarks import mkl
 
 
