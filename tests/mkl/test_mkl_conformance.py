@@ -1,5 +1,6 @@
 """scikit-learn's own checks of the machines with several kernels."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import MKLClassifier, MKLRegressor
@@ -14,16 +15,26 @@ WEIGHTS = dict.fromkeys(
 )
 
 
+def expected_failures(model):
+    return WEIGHTS
+
+
+@parametrize_with_checks(
+    [MKLClassifier(), MKLRegressor()], expected_failed_checks=expected_failures
+)
+def test_conformance(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        MKLClassifier(),
         MKLClassifier(method="group-lasso", multiclass="ovo", weights="per-task"),
         MKLClassifier(method="simple"),
         MKLClassifier(method="alignment"),
-        MKLRegressor(),
         MKLRegressor(method="group-lasso", p=1),
     ],
-    expected_failed_checks=lambda model: WEIGHTS,
+    expected_failed_checks=expected_failures,
 )
-def test_conformance(estimator, check):
+def test_conformance_of_other_methods(estimator, check):
     check(estimator)

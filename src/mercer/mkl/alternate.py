@@ -26,10 +26,20 @@ NEGLIGIBLE = 1e-6
 REVIVED = 1e-3
 
 
-def alternate(problem: Problem, max_iter: int) -> Found:
-    """Solve the problem; ``max_iter`` limits how often machines are solved."""
+def alternate(
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
+) -> Found:
+    """Solve the problem; ``max_iter`` limits how often machines are solved.
+
+    It begins with ``weights`` and the machines of ``before``, where these are given.
+    """
     ball, stretch = problem.ball, 1.0
-    now = problem.solve(ball.uniform(problem.store.n_kernels))
+    if weights is None:
+        weights = ball.uniform(problem.store.n_kernels)
+    now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:
             break
@@ -37,8 +47,8 @@ def alternate(problem: Problem, max_iter: int) -> Found:
         start, change = direction(ball, now)
         weights = moved(ball, start, now.s, stretch * change)
         new = problem.solve(weights, now)
-        before = float(ball.slope(start, now.s) * start @ change)
-        after = float(ball.slope(new.weights, new.s) * new.weights @ change)
+        here = float(ball.slope(start, now.s) * start @ change)
+        there = float(ball.slope(new.weights, new.s) * new.weights @ change)
         if new.primal - new.machine_gap > now.primal and stretch > 1.0:
             stretch = 1.0
             continue
@@ -47,7 +57,7 @@ def alternate(problem: Problem, max_iter: int) -> Found:
             break
         now = new
         # Where along this change the slope would have been zero.
-        best = before / (before - after) if before < after else GROWTH
+        best = here / (here - there) if here < there else GROWTH
         stretch = float(np.clip(stretch * min(best, GROWTH), 1.0, LONGEST))
     return problem.found(now)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 from mercer.core.mkl import add_scaled
 from mercer.core.rows import add_rows, gather_square, mirror
 from mercer.gram import WholeGram, own_scratch
-from mercer.kernels.base import Kernel, evaluate_once
+from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.given import Precomputed
-from mercer.kernels.operand import Operand, Pair
-from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles, tile_width
+from mercer.kernels.operand import Operand, Pair, columns_key
+from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles
 from mercer.threads import Threads
 
 __all__ = ["GramsInMemory"]
+
+# Tiles of a triangle; of more than four kernels they are less wide.
+TILE_ROWS = 256
+TILE_COLUMNS = 1024
 
 
 class GramsInMemory(BaseGrams):
@@ -38,15 +42,18 @@ class GramsInMemory(BaseGrams):
         """Evaluate one triangle of all kernels, tile by tile, and mirror it."""
         n = len(operand)
         matrices = [np.empty((n, n), dtype=operand.dtype) for _ in kernels]
-        strips = [(rows, operand.rows(rows)) for rows in cut(n, STRIP)]
-        width = tile_width(len(kernels))
+        strips = [(rows, operand.rows(rows)) for rows in cut(n, TILE_ROWS)]
+        width = TILE_COLUMNS * 4 // max(4, min(len(kernels), 32))
+        groups = _by_columns(kernels)
 
         def fill(tile: tuple[slice, Operand, slice]) -> None:
             rows, left, columns = tile
-            pair = Pair(left, operand.rows(columns), scratch=own_scratch())
-            for kernel, matrix in zip(kernels, matrices, strict=True):
-                values = evaluate_once(kernel, pair)
-                mirror(values, matrix, rows.start, columns.start)
+            right = operand.rows(columns)
+            for together, is_shared in groups:
+                pair = Pair(left, right, shared=is_shared, scratch=own_scratch())
+                for k in together:
+                    values = evaluate_once(kernels[k], pair)
+                    mirror(values, matrices[k], rows.start, columns.start)
 
         tiles = [
             (rows, left, slice(rows.start + part.start, rows.start + part.stop))
@@ -126,3 +133,19 @@ class GramsInMemory(BaseGrams):
         for rows in cut(self.n, STRIP):
             parts = zip(self.matrices, self.factors, strict=True)
             visit(rows, np.stack([m[rows] * m.dtype.type(f) for m, f in parts]))
+
+
+def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
+    """Return which kernels look at the same columns, and whether they share values.
+
+    A kernel that shares with none, and is no expression, may work in place.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for k, kernel in enumerate(kernels):
+        is_part = isinstance(kernel, OnColumns)
+        key = columns_key(kernel.columns) if is_part else None
+        groups.setdefault(key, []).append(k)
+    return [
+        (group, len(group) > 1 or sum(1 for _ in kernels[group[0]].leaves()) > 1)
+        for group in groups.values()
+    ]

@@ -14,6 +14,7 @@ from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
 from mercer.mkl.alternate import alternate
 from mercer.mkl.base import BaseGrams
+from mercer.mkl.chunks import Iteration, by_chunks
 from mercer.mkl.pairs import minimise
 from mercer.mkl.problem import Found, Problem, solve_fixed
 from mercer.mkl.simple import descend
@@ -22,12 +23,8 @@ from mercer.solvers import TaskSpec
 
 __all__ = ["METHODS", "Part", "learn", "settled", "split"]
 
-_ITERATIONS: dict[str, Callable[[Problem, int], Found]] = {
-    "group-lasso": alternate,
-    "smo": minimise,
-    "simple": descend,
-}
-METHODS = ("uniform", "alignment", *_ITERATIONS)
+_ITERATIONS: dict[str, Iteration] = {"group-lasso": alternate, "simple": descend}
+METHODS = ("uniform", "alignment", "smo", *_ITERATIONS)
 
 
 class Part(NamedTuple):
@@ -76,8 +73,10 @@ def learn(
     ``target`` says what kernels should be aligned with, by row of a problem; of several
     machines :math:`\\sum_t y_t y_t^T` is the target.
     """
+    if method == "smo":
+        return minimise(problem, max_iter)
     if method in _ITERATIONS:
-        return _ITERATIONS[method](problem, max_iter)
+        return by_chunks(problem, _ITERATIONS[method], max_iter)
     store = problem.store
     weights = np.full(store.n_kernels, 1.0 / store.n_kernels)
     if method == "alignment":
@@ -87,7 +86,8 @@ def learn(
         is_joint = alignment == "joint"
         moments = store.moments(Y, alignment != "plain", is_joint)
         weights = alignment_weights(moments, is_joint)
-    return solve_fixed(problem, weights, max_iter)
+    problem.is_fixed = True
+    return by_chunks(problem, solve_fixed, max_iter, weights)
 
 
 def settled(

@@ -30,6 +30,10 @@ LOOSE = 0.05
 TIGHTEST = 1e-11
 # Rounds in which the gap should become half of what it was.
 PATIENCE = 3
+# What the next round may leave of what the weights add to the gap; and the least factor
+# by which the tolerance of machines changes.
+AHEAD = 0.15
+LARGEST_DROP = 0.02
 # Part of the largest value there could be that counts as nothing.
 NOTHING = 1e-9
 TIGHTEST_SINGLE = 2e-6
@@ -173,7 +177,11 @@ class Problem:
         if self.inner_tol <= self.least_tol:
             return False
         self._waiting = 0
-        self.inner_tol = max(self.least_tol, 0.2 * self.inner_tol)
+        # The gap of machines goes with their tolerance, and what the weights add falls
+        # to about a tenth in a round.
+        goal = max(AHEAD * found.excess, 0.5 * self.tol * abs(found.primal))
+        factor = np.clip(goal / max(found.machine_gap, 1e-300), LARGEST_DROP, 0.2)
+        self.inner_tol = max(self.least_tol, float(factor) * self.inner_tol)
         return True
 
     @property
@@ -202,10 +210,12 @@ def gap_bound(spec: TaskSpec, solution: Solution) -> float:
     return float(np.maximum(above, below).sum())
 
 
-def solve_fixed(problem: Problem, weights: NDArray, max_iter: int) -> Found:
+def solve_fixed(
+    problem: Problem, max_iter: int, weights: NDArray, before: Round | None = None
+) -> Found:
     """Solve the machines alone, with weights that are not to be changed."""
     problem.is_fixed = True
-    now = problem.solve(weights)
+    now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         over = problem.is_stopped or len(problem.rounds) >= max_iter
         if over or not problem.tighten(now):

@@ -22,9 +22,19 @@ SLOPE_LEFT = 0.1
 MOST_TRIALS = 12
 
 
-def descend(problem: Problem, max_iter: int) -> Found:
-    """Solve the problem with p = 1; ``max_iter`` limits how often machines are."""
-    now = problem.solve(problem.ball.uniform(problem.store.n_kernels))
+def descend(
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
+) -> Found:
+    """Solve the problem with p = 1; ``max_iter`` limits how often machines are.
+
+    It begins with ``weights`` and the machines of ``before``, where these are given.
+    """
+    if weights is None:
+        weights = problem.ball.uniform(problem.store.n_kernels)
+    now = problem.solve(weights, before)
     last: tuple[NDArray, NDArray, NDArray] | None = None
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:
@@ -33,9 +43,9 @@ def descend(problem: Problem, max_iter: int) -> Found:
         steepest, free = reduced_gradient(now)
         direction = steepest
         if last is not None and (last[2] == free).all():
-            old, before = last[0], last[1]
+            old, course = last[0], last[1]
             mix = steepest @ (steepest - old) / max(old @ old, 1e-300)
-            conjugate = steepest + max(0.0, mix) * before
+            conjugate = steepest + max(0.0, mix) * course
             # Not one that would push a weight below 0, or rise.
             if conjugate @ now.s > 0 and not (conjugate[~free] < 0).any():
                 direction = conjugate

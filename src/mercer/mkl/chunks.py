@@ -1,0 +1,179 @@
+r"""Learning on the samples that matter, certified on all of them.
+
+A sample on the right side of its margin in every machine has :math:`\beta = 0` and no
+say.  So the problem is first solved, loosely, on some samples; their machines are then
+looked at on all samples, and the next chunk is the support vectors and those that turn
+out to be on the wrong side, or close to it.  With :math:`\beta = 0` elsewhere the dual
+value of a chunk is that of the whole problem, and what the samples left out add to the
+gap is computed from their :math:`f = K\beta`: the certificate is that of the whole
+problem, and the end is when it is within the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.certificates import to_solution
+from mercer.core.decompose import Task
+from mercer.core.problem import DualProblem
+from mercer.mkl.inmemory import GramsInMemory
+from mercer.mkl.problem import SAFETY, Found, Problem, Round
+from mercer.solvers import TaskSpec
+
+__all__ = ["Iteration", "by_chunks"]
+
+Iteration = Callable[..., Found]
+
+# Below this many samples all of them are taken at once.
+CHUNKS_FROM = 2000
+# The first chunk is one sample in so many, and solved as loosely as this.
+ONE_IN = 4
+FIRST_TOLERANCE = 0.1
+# Further chunks leave so much of the tolerance to the samples that are left out.
+PART_OF_TOLERANCE = 0.7
+# Samples close to the margin that come along, as a part of those that must.
+COMPANY = 0.2
+# How many times as large as the last the next chunk may be.
+GROWTH = 2
+# Above this part of all samples, the rest comes along, too.
+MOST = 0.6
+
+
+def by_chunks(
+    problem: Problem,
+    iterate: Iteration,
+    max_iter: int,
+    weights: NDArray | None = None,
+) -> Found:
+    """Solve the problem by ``iterate``, on chunks of the samples where that pays."""
+    if not _pays(problem):
+        return iterate(problem, max_iter, weights)
+    now: Round | None = None
+    inner_tol, tol = problem.inner_tol, max(FIRST_TOLERANCE, problem.tol)
+    rows = np.unique(
+        np.concatenate(
+            [np.arange(a, b, ONE_IN) for a, b in zip(*_ends(problem), strict=True)]
+            + [
+                own[spec.problem.row[spec.problem.start != 0]]
+                for spec, own in zip(problem.specs, problem.rows, strict=True)
+            ]
+        )
+    )
+    while len(rows) <= _most_rows(problem):
+        chunk = Chunk(problem, rows, now)
+        chunk.part.tol, chunk.part.inner_tol = tol, inner_tol
+        left = max_iter - len(problem.rounds)
+        weights = weights if now is None else now.weights
+        end = iterate(chunk.part, left, weights)
+        inner_tol = chunk.part.inner_tol
+        problem.rounds += chunk.part.rounds[:-1]
+        now = chunk.lifted(end.last)
+        is_over = problem.is_stopped or len(problem.rounds) >= max_iter
+        if is_over or now.is_within(SAFETY * problem.tol):
+            return problem.found(now)
+        wanted, n_needed = relevant(problem, now, GROWTH * len(rows))
+        if tol < problem.tol:
+            # From here on none leaves, so that chunks cannot go in circles.
+            wanted = np.union1d(wanted, rows)
+            if len(wanted) == len(rows):
+                break  # nobody is missing: rounding is in the way
+        if n_needed <= len(wanted):
+            tol = PART_OF_TOLERANCE * problem.tol
+        rows = wanted
+    if now is None:
+        return iterate(problem, max_iter, weights)
+    problem.inner_tol = inner_tol
+    return iterate(problem, max_iter, now.weights, now)
+
+
+def _ends(problem: Problem) -> tuple[list[int], list[int]]:
+    return problem.store.starts[:-1], problem.store.starts[1:]
+
+
+def _pays(problem: Problem) -> bool:
+    """Whether there are enough samples, at hand, and a sum that chunks can keep."""
+    return (
+        problem.store.n >= CHUNKS_FROM
+        and isinstance(problem.store, GramsInMemory)
+        and all(spec.problem.group[-1] == 0 for spec in problem.specs)
+    )
+
+
+def _most_rows(problem: Problem) -> int:
+    """Return how many samples a chunk may have: its copies need memory, too.
+
+    There is room for one and a half matrices of all samples.
+    """
+    n, n_kernels = problem.store.n, problem.store.n_kernels
+    return int(n * min(MOST, np.sqrt(1.5 / (n_kernels + 1.5))))
+
+
+def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp], int]:
+    """Return support vectors, the worst violations, and what comes close to these.
+
+    Beside them, how many there are if they are not cut down to ``most``.
+    """
+    n = problem.store.n
+    distance = np.full(n, np.inf)
+    for spec, rows, solution in zip(
+        problem.specs, problem.rows, now.solutions, strict=True
+    ):
+        p, lo, hi, _, row, group = spec.problem
+        slack = solution.f[row] + p - np.asarray(solution.multipliers)[group]
+        beta = solution.beta
+        idle = np.where(beta <= lo, slack, np.where(beta >= hi, -slack, -np.inf))
+        idle[beta != 0] = -np.inf
+        np.minimum.at(distance, rows[row], idle)
+    n_needed = int((distance <= 0).sum())
+    n_support = int((distance == -np.inf).sum())
+    count = min(n, max(n_support, min(most, int((1.0 + COMPANY) * n_needed) + 1)))
+    chosen = np.argpartition(distance, count - 1)[:count]
+    # No block may be empty.
+    first = [a for a, b in zip(*_ends(problem), strict=True) if b > a]
+    return np.union1d(chosen, np.array(first, dtype=np.intp)), n_needed
+
+
+class Chunk:
+    """The problem on some of the samples."""
+
+    def __init__(self, whole: Problem, rows: NDArray[np.intp], now: Round | None):
+        """Restrict the problem to sorted rows, from where it stands."""
+        self.whole = whole
+        starts = np.searchsorted(rows, whole.store.starts).tolist()
+        store = whole.store.restricted(rows, starts)
+        is_kept = np.zeros(whole.store.n, dtype=bool)
+        is_kept[rows] = True
+        specs = []
+        self._kept: list[NDArray] = []  #: variables of each machine
+        for t, (spec, own) in enumerate(zip(whole.specs, whole.rows, strict=True)):
+            mine = is_kept[own]
+            kept = np.flatnonzero(mine[spec.problem.row])
+            p, lo, hi, start, row, group = spec.problem
+            beta = start if now is None else now.solutions[t].beta
+            number = np.cumsum(mine) - 1
+            part = DualProblem(
+                p[kept], lo[kept], hi[kept], beta[kept], number[row[kept]], group[kept]
+            )
+            specs.append(TaskSpec(part, spec.blocks))
+            self._kept.append(kept)
+        self.part = Problem(store, specs, whole.ball, whole.settings, whole.report)
+        self.part.is_fixed = whole.is_fixed
+
+    def lifted(self, last: Round) -> Round:
+        """Return the machines as those of all samples, certified on all of them."""
+        whole = self.whole
+        tasks = [Task(s.problem, s.blocks, whole.store.starts) for s in whole.specs]
+        for task, kept, solution in zip(tasks, self._kept, last.solutions, strict=True):
+            task.beta[:] = 0.0
+            task.beta[kept] = solution.beta
+            task.n_iter = solution.n_iter
+        B = whole.coefficients([task.beta for task in tasks])
+        F = whole.store.products(B)
+        s = np.einsum("knt,nt->k", F, B)
+        for t, (task, rows) in enumerate(zip(tasks, whole.rows, strict=True)):
+            task.f[:] = np.tensordot(last.weights, F[:, rows, t], 1)
+        solutions = [to_solution(task, 0.0, whole.tol) for task in tasks]
+        return whole.certified(last.weights, solutions, s)
