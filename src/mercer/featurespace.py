@@ -103,7 +103,7 @@ class FeatureSpace:
             operand = Operand(X, run=threads.map)
             kernel: Any = self.kernel_
             product = GramProduct(kernel, operand, budget, threads)
-        if not np.isfinite(product.times(np.ones((product.n, 1)))).all():
+        if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
                 "scale them."
