@@ -64,7 +64,7 @@ def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
 
 def noise(dtype: np.dtype, n: int) -> float:
     """Return the relative residual that rounding allows to ask for."""
-    return 4.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
+    return 20.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
 
 
 def block_size(k: int, n: int) -> int:

@@ -53,6 +53,14 @@ class Decomposition(NamedTuple):
     n_iter: int
     converged: bool
 
+    def in_order(self, order: NDArray[np.intp] | None) -> Decomposition:
+        """Return it for the samples of which ``order`` says how they stood here."""
+        if order is None:
+            return self
+        place = np.argsort(order)
+        vectors, means = self.vectors[place], self.row_means[place]
+        return self._replace(vectors=vectors, row_means=means)
+
 
 def choose_solver(solver: str, n: int, k: int) -> str:
     """Return which solver "auto" is: Lanczos for few components of many samples."""
