@@ -27,7 +27,7 @@ Times = Callable[[NDArray], NDArray]
 # Vectors that one pass over the matrix multiplies: fewer and it waits for memory.
 LEAST_BLOCK, MOST_BLOCK = 8, 32
 # Vectors beyond those that are wanted: the more, the fewer passes.
-MORE = 6
+MORE = 8
 # Blocks of a basis before it is cut down.
 MOST_BLOCKS = 12
 # Rounds in which the residuals must halve, or rounding has the last word.
