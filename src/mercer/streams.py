@@ -198,7 +198,10 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         classes = np.unique(y) if whole else classes
         if not known and classes is not None:
             self._check_classes(np.unique(np.asarray(classes)))
-        _check_partial_fit_first_call(self, classes)
+        if whole:
+            self.classes_ = classes
+        elif not known or classes is not None:
+            _check_partial_fit_first_call(self, classes)
         try:
             codes = self._numbers(y)
             if not known:
@@ -239,6 +242,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
                 "class_weight='balanced' is not supported by partial_fit: it needs all "
                 "samples. Compute the weights and pass them: {class: weight, ...}."
             )
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         if not (np.isfinite(found).all() and (found >= 0).all()):
             raise ValueError(

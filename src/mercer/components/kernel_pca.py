@@ -73,8 +73,8 @@ class KernelPCA(
         eigenvalues largest in modulus, no tolerance), or "auto": "dense" up to 500
         samples or for more than an eighth of the components, else "lanczos".
     tol : float, default=0
-        Residual that is good enough, as a share of the largest eigenvalue; 0 is what
-        the precision of the data allows.
+        Residual that is good enough, as a share of the largest eigenvalue; 0 is some
+        rounding errors of the data's precision: 1e-5 for float32, 2e-14 for float64.
     max_iter : int, default=None
         Limit on passes over the matrix, for "lanczos" (300 if None) and "arpack".
     iterated_power : int or "auto", default="auto"

@@ -244,6 +244,10 @@ def pass_of_one_task(
         at = indices[indptr[k] : indptr[k + 1]]
         f = norm = 0.0
         for c in range(len(x)):
+            # Never so; but a loop that may end is not turned into gathers, which take
+            # longer than plain loads.
+            if at[c] >= len(row):
+                break
             f += row[at[c]] * np.float64(x[c])
         sign = 1.0 if labels[k] == 1 else -1.0
         loss = max(0.0, 1.0 - sign * (f + bias))
