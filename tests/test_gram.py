@@ -6,7 +6,7 @@ from scipy import sparse
 
 from mercer import gram_matrix, kernels
 from mercer.coefficients import Weights
-from mercer.gram import Demand, RowGram, WholeGram, apply
+from mercer.gram import Demand, RowGram, Tiles, WholeGram, apply
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes, free_memory
 from mercer.threads import Threads

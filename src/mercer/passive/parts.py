@@ -54,16 +54,18 @@ class FeaturePart:
         losses = np.zeros(len(self.w))
         X: Any = lessons.X
         rest: Any = *lessons[1:], order
-        state: Any = (self.w, self.b, self.u, self.v, self.t, losses)
+        weights = self.w, self.b, self.u, self.v, self.t, losses
+        state: Any = (rule, learns, *weights)
         if not sparse.issparse(X):
-            self.t = pass_over_dense(X, *rest, rule, learns, *state)
+            self.t = pass_over_dense(X, *rest, *state)
             return losses
         unsigned = X.indices.view(f"u{X.indices.itemsize}")
         data = X.data, unsigned, X.indptr, *rest
         if len(self.w) == 1:
-            self.t = pass_of_one_task(*data, rule, *state)
+            state = (rule, *weights)
+            self.t = pass_of_one_task(*data, *state)
         else:
-            self.t = pass_over_sparse(*data, rule, learns, *state)
+            self.t = pass_over_sparse(*data, *state)
         return losses
 
     def state(self) -> dict[str, Any]:
