@@ -6,7 +6,7 @@ from scipy import sparse
 
 from mercer import gram_matrix, kernels
 from mercer.coefficients import Weights
-from mercer.gram import Demand, RowGram, WholeGram, apply
+from mercer.gram import Demand, RowGram, Tiles, WholeGram, apply
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes, free_memory
 from mercer.threads import Threads
@@ -143,3 +143,21 @@ def test_errors_in_threads_reach_the_caller(X):
 
     with pytest.raises(RuntimeError, match="no luck"):
         gram_matrix(kernels.Custom(broken), X)
+
+
+def test_chosen_rows_on_the_right_inside_a_worker(rng):
+    # They are brought into order by the threads that this one belongs to.
+    X = rng.random((1100, 40)).astype(np.float32)
+    X[rng.random(X.shape) < 0.9] = 0
+    kernel = kernels.RBF(0.5).bind(X)
+    index = np.arange(1099, 0, -1)
+    with Threads(1) as threads:
+        operand = Operand(X, run=threads.map)
+        assert operand.frame_of_zeros(X.dtype) is not None
+        tile_of = Tiles(kernel)
+        (found,) = threads.map(
+            lambda rows: tile_of(operand.rows(rows), operand.rows(index)).copy(),
+            [slice(0, 9)],
+        )
+    expected = kernel.block(X[:9].astype(float), X[index].astype(float))
+    np.testing.assert_allclose(found, expected, atol=1e-5)

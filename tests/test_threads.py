@@ -19,6 +19,32 @@ def test_results_keep_order():
         assert threads.map(lambda x: x * x, range(20)) == [x * x for x in range(20)]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_worker_may_map_too(n_jobs):
+    with Threads(n_jobs) as threads:
+
+        def rows(k):
+            return threads.map(lambda x: (k, x), range(3))
+
+        found = threads.map(rows, range(6))
+    assert found == [[(k, x) for x in range(3)] for k in range(6)]
+
+
+def test_a_worker_of_another_pool_waits_for_this_one():
+    with Threads(1) as outer, Threads(1) as inner:
+        name = threading.get_ident
+        (names,) = outer.map(lambda _: (name(), *inner.map(lambda _: name(), [0])), [0])
+    assert names[0] != names[1]
+
+
+def test_an_error_in_a_nested_map_comes_through():
+    with (
+        Threads(1) as threads,
+        pytest.raises(ZeroDivisionError),
+    ):
+        threads.map(lambda k: threads.map(lambda x: x // k, [1]), [0])
+
+
 def test_blas_is_held_and_given_back():
     before = blas_threads()
     with Threads(2):

@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-__all__ = ["Eigen", "arpack", "dense", "lanczos", "randomized"]
+__all__ = ["Eigen", "arpack", "block_size", "dense", "lanczos", "randomized"]
 
 Times = Callable[[NDArray], NDArray]
 
 # Vectors that one pass over the matrix multiplies: fewer and it waits for memory.
 LEAST_BLOCK, MOST_BLOCK = 8, 32
+# Vectors beyond those that are wanted: the more, the fewer passes.
+MORE = 8
 # Blocks of a basis before it is cut down.
 MOST_BLOCKS = 12
 # Rounds in which the residuals must halve, or rounding has the last word.
@@ -62,7 +64,12 @@ def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
 
 def noise(dtype: np.dtype, n: int) -> float:
     """Return the relative residual that rounding allows to ask for."""
-    return 4.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
+    return 20.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
+
+
+def block_size(k: int, n: int) -> int:
+    """Return how many vectors Lanczos multiplies at once, for ``k`` wanted ones."""
+    return min(int(np.clip(k + MORE, LEAST_BLOCK, MOST_BLOCK)), n)
 
 
 def lanczos(
@@ -80,40 +87,77 @@ def lanczos(
     ``dtype`` is the precision of the products: no smaller ``tol`` is asked for than
     it allows.  A residual that rounding keeps from falling further ends the search.
     """
-    block = int(np.clip(k + 2, LEAST_BLOCK, MOST_BLOCK))
-    block = min(block, n)
+    block = block_size(k, n)
     most = min(n, max(MOST_BLOCKS * block, 2 * k + 4 * block))
     goal = max(tol, noise(dtype, n))
-    start = rng.standard_normal((n, block)) if first is None else first
-    Q = _orthonormal(start, np.empty((n, 0)), rng)
-    AQ = times(Q)
-    best, waited, n_iter = np.inf, 0, 1
+    basis = _Basis(n, most)
+    new = rng.standard_normal((n, block)) if first is None else first
+    best, waited, n_iter = np.inf, 0, 0
     while True:
-        H = Q.T @ AQ
-        theta, S = linalg.eigh((H + H.T) / 2, check_finite=False)
-        theta, S = theta[::-1], S[:, ::-1]
+        new = _orthonormal(new[:, : n - basis.size], basis.Q, rng)
+        basis.add(new, times(new))
+        n_iter += 1
+        theta, S = basis.solve()
         kept = min(len(theta), k + block)
-        Y, AY = Q @ S[:, :kept], AQ @ S[:, :kept]
-        R = AY - Y * theta[:kept]
+        R = basis.AQ @ S[:, :kept] - basis.Q @ (S[:, :kept] * theta[:kept])
         residuals = np.linalg.norm(R, axis=0)
         scale = max(abs(theta[0]), abs(theta[-1]), np.finfo(np.float64).tiny)
         worst = residuals[:k].max() / scale if kept >= k else np.inf
         waited = waited + 1 if worst > 0.5 * best else 0
         best = min(best, worst)
-        is_done = worst <= goal or Q.shape[1] >= n
+        is_done = worst <= goal or basis.size >= n
         stalled = waited >= PATIENCE and worst <= 1e3 * goal
         if is_done or stalled or n_iter >= max_iter:
-            values, vectors = theta[:k], Y[:, :k]
             good = is_done or stalled
-            return Eigen(values, vectors, residuals[:k], n_iter, bool(good))
+            vectors = basis.Q @ S[:, :k]
+            return Eigen(theta[:k], vectors, residuals[:k], n_iter, bool(good))
         # Of the wanted ones that are not there yet, then of the next ones.
         order = np.argsort(residuals <= goal * scale, kind="stable")
         new = R[:, order[:block]]
-        if Q.shape[1] + block > most and most < n:
-            Q, AQ = Y, AY
-        new = _orthonormal(new[:, : n - Q.shape[1]], Q, rng)
-        Q, AQ = np.hstack([Q, new]), np.hstack([AQ, times(new)])
-        n_iter += 1
+        if basis.size + block > most and most < n:
+            basis.cut(theta[:kept], S[:, :kept])
+
+
+class _Basis:
+    """Orthonormal vectors, their products, and the matrix in their coordinates."""
+
+    def __init__(self, n: int, most: int):
+        # By columns, so that adding some moves nothing.
+        self._Q = np.empty((n, most), order="F")
+        self._AQ = np.empty((n, most), order="F")
+        self._H = np.empty((most, most))
+        self.size = 0
+
+    @property
+    def Q(self) -> NDArray:
+        return self._Q[:, : self.size]
+
+    @property
+    def AQ(self) -> NDArray:
+        return self._AQ[:, : self.size]
+
+    def add(self, V: NDArray, AV: NDArray) -> None:
+        old, self.size = self.size, self.size + V.shape[1]
+        self._Q[:, old : self.size] = V
+        self._AQ[:, old : self.size] = AV
+        cross = self.Q.T @ AV
+        self._H[: self.size, old : self.size] = cross
+        self._H[old : self.size, : self.size] = cross.T
+        square = cross[old:]
+        self._H[old : self.size, old : self.size] = (square + square.T) / 2
+
+    def solve(self) -> tuple[NDArray, NDArray]:
+        """Return all eigenvalues within the span, and their coordinates."""
+        H = self._H[: self.size, : self.size]
+        theta, S = linalg.eigh(H, check_finite=False)
+        return theta[::-1], S[:, ::-1]
+
+    def cut(self, theta: NDArray, S: NDArray) -> None:
+        """Keep the span of some eigenvectors."""
+        Q, AQ = self.Q @ S, self.AQ @ S
+        self.size = S.shape[1]
+        self._Q[:, : self.size], self._AQ[:, : self.size] = Q, AQ
+        self._H[: self.size, : self.size] = np.diag(theta)
 
 
 def dense(matrix: NDArray, k: int) -> Eigen:

@@ -88,9 +88,16 @@ class FeatureSpace:
 
     @QUIET
     def _product(
-        self, X: Any, threads: Threads, small: int = 0
+        self,
+        X: Any,
+        threads: Threads,
+        small: int = 0,
+        order: NDArray[np.intp] | None = None,
     ) -> GramProduct | GivenProduct:
-        """Return the Gram matrix of the samples, in double precision if it is small."""
+        """Return the Gram matrix of the samples, in double precision if it is small.
+
+        ``order`` is another order of the samples, for a kernel of ours.
+        """
         if self._is_precomputed() or self._is_function():
             given = X if self._is_precomputed() else self._by_function(X, X)
             if not (given == given.T).all():
@@ -100,10 +107,10 @@ class FeatureSpace:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
-            operand = Operand(X, run=threads.map)
+            operand = Operand(X, order=order, run=threads.map)
             kernel: Any = self.kernel_
             product = GramProduct(kernel, operand, budget, threads)
-        if not np.isfinite(product.times(np.ones((product.n, 1)))).all():
+        if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
                 "scale them."

@@ -10,6 +10,7 @@ added up in double precision, in an order that does not depend on the threads.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 STRIP_ROWS = 256
 # Strips whose products wait to be added up.
 STRIPS_AT_ONCE = 8
-# Columns of a tile, so that it stays near the processor.
+# Columns of a tile that is computed, and of one that is multiplied: the latter is read
+# twice, and should stay near the processor in between.
 TILE_COLUMNS = 4096
+PIECE_COLUMNS = 1024
 # Rows of one, where they are chosen.
 TILE_ROWS = 512
 
@@ -52,25 +55,21 @@ class GramProduct:
 
     def _fill(self, budget: int) -> None:
         """Compute the strips that may be kept: the first, which are the longest."""
-        chosen = []
-        for k, rows in enumerate(self._strips):
-            size = (rows.stop - rows.start) * (self.n - rows.start)
-            budget -= size * self.dtype.itemsize
-            if budget < 0:
-                break
-            chosen.append(k)
+        shapes = [(s.stop - s.start, self.n - s.start) for s in self._strips]
+        ends = np.cumsum([height * width for height, width in shapes])
+        count = int(np.searchsorted(ends, budget // self.dtype.itemsize, "right"))
+        # In one array: the system hands out large ones faster than many.
+        room = np.empty(ends[count - 1] if count else 0, dtype=self.dtype)
 
         def keep(k: int) -> None:
-            rows = self._strips[k]
-            shape = (rows.stop - rows.start, self.n - rows.start)
-            strip = np.empty(shape, dtype=self.dtype)
+            rows, (height, width) = self._strips[k], shapes[k]
+            strip = room[ends[k] - height * width : ends[k]].reshape(height, width)
             for columns, values in self._tiles(rows):
-                strip[:, columns.start - rows.start : columns.stop - rows.start] = (
-                    values
-                )
+                first, stop = columns.start - rows.start, columns.stop - rows.start
+                strip[:, first:stop] = values
             self._kept[k] = strip
 
-        self._run(keep, chosen)
+        self._run(keep, list(range(count)))
 
     def _run(self, work: Any, items: list[int]) -> list:
         if self._alone:  # a user's own function, one call at a time
@@ -81,6 +80,11 @@ class GramProduct:
     def is_whole(self) -> bool:
         """Whether all values are in memory."""
         return len(self._kept) == len(self._strips)
+
+    @cached_property
+    def sums(self) -> NDArray:
+        """The sum of each row, in double precision."""
+        return self.times(np.ones((self.n, 1))).ravel()
 
     def _tiles(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
         """Compute the tiles of a strip, one after the other."""
@@ -94,37 +98,39 @@ class GramProduct:
 
     def _pieces(self, k: int) -> Iterator[tuple[slice, NDArray]]:
         rows = self._strips[k]
-        if k in self._kept:
-            yield slice(rows.start, self.n), self._kept[k]
-        else:
+        if k not in self._kept:
             yield from self._tiles(rows)
+            return
+        strip = self._kept[k]
+        for first in range(0, strip.shape[1], PIECE_COLUMNS):
+            values = strip[:, first : first + PIECE_COLUMNS]
+            stop = rows.start + first + values.shape[1]
+            yield slice(rows.start + first, stop), values
 
     def times(self, V: NDArray) -> NDArray:
         """Return ``K @ V``, shape (n, p), in double precision."""
         V = np.ascontiguousarray(V, dtype=self.dtype)
-        result = np.zeros(V.shape)
+        W = np.ascontiguousarray(V.T)
+        result = np.zeros(W.shape)
 
         def part(k: int) -> tuple[NDArray, NDArray]:
             rows = self._strips[k]
-            height = rows.stop - rows.start
-            own = np.zeros((height, V.shape[1]))
-            others = np.empty((self.n - rows.stop, V.shape[1]), dtype=self.dtype)
+            own = np.zeros((rows.stop - rows.start, V.shape[1]))
+            others = np.empty((V.shape[1], self.n - rows.start), dtype=self.dtype)
             for columns, values in self._pieces(k):
                 own += values @ V[columns]
-                # The square on the diagonal counts once.
-                skip = max(rows.stop - columns.start, 0)
-                below = columns.start + skip - rows.stop
-                stop = columns.stop - rows.stop
-                np.matmul(values[:, skip:].T, V[rows], out=others[below:stop])
+                first, stop = columns.start - rows.start, columns.stop - rows.start
+                np.matmul(W[:, rows], values, out=others[:, first:stop])
             return own, others
 
         for first in range(0, len(self._strips), STRIPS_AT_ONCE):
             some = list(range(first, min(first + STRIPS_AT_ONCE, len(self._strips))))
             for k, (own, others) in zip(some, self._run(part, some), strict=True):
                 rows = self._strips[k]
-                result[rows] += own
-                result[rows.stop :] += others
-        return result
+                result[:, rows] += own.T
+                # The square on the diagonal counts once.
+                result[:, rows.stop :] += others[:, len(own) :]
+        return np.ascontiguousarray(result.T)
 
     def columns(self, index: NDArray) -> NDArray:
         """Return some columns, shape (n, m), in the precision of the data."""
@@ -173,6 +179,11 @@ class GivenProduct:
         self.diag = np.array(matrix.diagonal(), dtype=np.float64)
         self._matrix = matrix
         self._threads = threads
+
+    @cached_property
+    def sums(self) -> NDArray:
+        """The sum of each row, in double precision."""
+        return self.times(np.ones((self.n, 1))).ravel()
 
     def times(self, V: NDArray) -> NDArray:
         """Return ``K @ V``, shape (n, p), in double precision."""

@@ -27,7 +27,6 @@ from sklearn.utils.multiclass import (
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
@@ -185,19 +184,24 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        weight = _check_sample_weight(
-            sample_weight,
-            X,
-            dtype=np.float64,
-            ensure_non_negative=True,
-            allow_all_zero_weights=not whole,
-        )
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        weight = np.ones(len(y))
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight,
+                X,
+                dtype=np.float64,
+                ensure_non_negative=True,
+                allow_all_zero_weights=not whole,
+            )
+        if not known:  # later ones have to be among the classes anyway
+            check_classification_targets(y)
         classes = np.unique(y) if whole else classes
         if not known and classes is not None:
             self._check_classes(np.unique(np.asarray(classes)))
-        _check_partial_fit_first_call(self, classes)
+        if whole:
+            self.classes_ = classes
+        elif not known or classes is not None:
+            _check_partial_fit_first_call(self, classes)
         try:
             codes = self._numbers(y)
             if not known:
@@ -222,8 +226,9 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         """Return the place of each label among the classes."""
         codes = np.searchsorted(self.classes_, y)
         codes = np.minimum(codes, len(self.classes_) - 1)
-        unknown = np.unique(y[self.classes_[codes] != y])
-        if len(unknown):
+        is_unknown = self.classes_[codes] != y
+        if is_unknown.any():
+            unknown = np.unique(y[is_unknown])
             raise ValueError(
                 f"y has the classes {unknown.tolist()}, which were not announced: "
                 f"classes were {self.classes_.tolist()}. Name all of them in `classes` "
@@ -237,6 +242,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
                 "class_weight='balanced' is not supported by partial_fit: it needs all "
                 "samples. Compute the weights and pass them: {class: weight, ...}."
             )
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
         found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         if not (np.isfinite(found).all() and (found >= 0).all()):
             raise ValueError(

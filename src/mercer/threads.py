@@ -121,6 +121,10 @@ def _be_quiet() -> None:
     np.seterr(over="ignore", invalid="ignore")
 
 
+# In a thread of a pool, whose it is.
+_worker = threading.local()
+
+
 class Threads:
     """A pool of threads for the time of one fit or prediction.
 
@@ -132,7 +136,7 @@ class Threads:
         self.stop = np.zeros(1, dtype=np.uint8)
 
     def __enter__(self) -> Threads:
-        self._pool = ThreadPoolExecutor(self.count, "mercer", _be_quiet)
+        self._pool = ThreadPoolExecutor(self.count, "mercer", self._begin)
         _blas.take()
         return self
 
@@ -143,6 +147,10 @@ class Threads:
         finally:
             _blas.release()
 
+    def _begin(self) -> None:
+        _be_quiet()
+        _worker.of = self
+
     def map(
         self,
         function: Callable[[Item], Result],
@@ -152,8 +160,11 @@ class Threads:
         """Apply ``function`` to every item; results keep the items' order.
 
         Even one thread runs beside the main one, which stays free to notice Ctrl-C and
-        to call ``after_each`` as items are done.
+        to call ``after_each`` as items are done.  A worker of this pool does the items
+        itself, one after the other: those that it would wait for may wait for it.
         """
+        if getattr(_worker, "of", None) is self:
+            return self._in_turn(function, items, after_each)
         futures = [self._pool.submit(function, item) for item in items]
         try:
             for future in as_completed(futures):
@@ -166,3 +177,16 @@ class Threads:
                 future.cancel()
             raise
         return [future.result() for future in futures]
+
+    def _in_turn(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        after_each: Callable[[], None] | None,
+    ) -> list[Result]:
+        results = []
+        for item in items:
+            results.append(function(item))
+            if after_each is not None:
+                after_each()
+        return results

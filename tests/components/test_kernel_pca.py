@@ -162,3 +162,18 @@ def test_same_for_any_number_of_threads(X):
         KernelPCA(3, kernel="rbf", random_state=0, n_jobs=n).fit(X) for n in (1, 2)
     )
     assert (one.eigenvectors_ == two.eigenvectors_).all()
+
+
+def test_samples_that_are_mostly_zeros_come_back_in_their_order(rng):
+    # Put in another order while the matrix is computed, and by class before that.
+    X = rng.random((2500, 30)).astype(np.float32)
+    X[rng.random(X.shape) < 0.85] = 0
+    X = X[np.argsort(X[:, 0] > 0)]
+    mine = KernelPCA(3, kernel="rbf", gamma=0.8, random_state=0).fit(X)
+    other = Peer(3, kernel="rbf", gamma=0.8, eigen_solver="arpack").fit(X.astype(float))
+    np.testing.assert_allclose(mine.eigenvalues_, other.eigenvalues_, rtol=1e-4)
+    found, expected = mine.transform(X), other.transform(X.astype(float))
+    np.testing.assert_allclose(found, expected, atol=5e-3)
+    np.testing.assert_allclose(mine.fit_transform(X), expected, atol=5e-3)
+    residual = mine.residuals_.max() / mine.eigenvalues_[0]
+    assert residual < 1e-5

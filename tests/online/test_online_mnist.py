@@ -37,9 +37,11 @@ def test_three_against_eight(digits):
     batch = SVC(**SETTING).fit(X, y)
     model = OnlineSVC(**SETTING).partial_fit(X, y, classes=[3, 8])
     assert_near_the_batch(model, batch, X_test, y_test)
-    model.finish(X, y)
+    # Objectives may differ by as much as the tolerance lets them.
+    batch = SVC(**SETTING, tol=1e-5).fit(X, y)
+    model.set_params(tol=1e-5).finish(X, y)
     assert model.kkt_gap_.max() <= model.tol
-    np.testing.assert_allclose(model.objective_, batch.objective_, rtol=1e-5)
+    np.testing.assert_allclose(model.objective_, batch.objective_, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -24,6 +24,11 @@ __all__ = ["SMALL", "Decomposition", "Settings", "choose_solver", "decompose"]
 SMALL = 500
 # Passes over the matrix, unless the user says otherwise.
 MOST_PASSES = 300
+# Of so many samples, per vector of a block, are those vectors that Lanczos starts from;
+# all but a few of a block. It pays if the matrix has many more.
+START_ROWS = 32
+LEAST_FOR_START = 100
+RANDOM = 2
 
 
 class Settings(NamedTuple):
@@ -48,6 +53,14 @@ class Decomposition(NamedTuple):
     n_iter: int
     converged: bool
 
+    def in_order(self, order: NDArray[np.intp] | None) -> Decomposition:
+        """Return it for the samples of which ``order`` says how they stood here."""
+        if order is None:
+            return self
+        place = np.argsort(order)
+        vectors, means = self.vectors[place], self.row_means[place]
+        return self._replace(vectors=vectors, row_means=means)
+
 
 def choose_solver(solver: str, n: int, k: int) -> str:
     """Return which solver "auto" is: Lanczos for few components of many samples."""
@@ -70,7 +83,7 @@ def decompose(
     """Find the leading eigenvectors of the centred matrix, and certify them."""
     n, k = product.n, settings.n_components
     solver = choose_solver(settings.solver, n, k)
-    means = product.times(np.ones((n, 1))).ravel() / n
+    means = product.sums / n
     trace = float(product.diag.sum() - means.sum())
     is_small = n <= SMALL
     formed = _centre(product.whole(), means) if is_small or solver == "dense" else None
@@ -84,7 +97,7 @@ def decompose(
         report("vectors multiplied", float(V.shape[1]))
         return times(V)
 
-    found = _solve(solver, formed, counted, product.dtype, n, settings)
+    found = _solve(solver, formed, counted, product, settings)
     residuals = found.residuals
     if solver == "dense":
         V = found.vectors.astype(np.float64)
@@ -110,10 +123,10 @@ def _solve(
     solver: str,
     formed: NDArray | None,
     times: eigen.Times,
-    dtype: np.dtype,
-    n: int,
+    product: GramProduct | GivenProduct,
     settings: Settings,
 ) -> eigen.Eigen:
+    n, dtype = product.n, product.dtype
     k, rng = settings.n_components, settings.rng
     if solver == "dense":
         assert formed is not None
@@ -126,4 +139,24 @@ def _solve(
             power = 7 if k < 0.1 * n else 4
         return eigen.randomized(times, n, k, int(power), rng)
     passes = settings.max_iter or MOST_PASSES
-    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng)
+    first = _start(product, k, rng)
+    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng, first)
+
+
+def _start(
+    product: GramProduct | GivenProduct, k: int, rng: np.random.RandomState
+) -> NDArray | None:
+    """Return vectors near the wanted ones: those of a few samples, continued to all.
+
+    Some are random, lest anything be missed that these samples know nothing of.
+    """
+    n, block = product.n, eigen.block_size(k, product.n)
+    if n < LEAST_FOR_START * block:
+        return None
+    chosen = np.sort(rng.permutation(n)[: START_ROWS * block])
+    columns = product.columns(chosen)
+    square = columns[chosen].astype(np.float64)
+    found = eigen.dense(_centre(square, square.mean(axis=0)), block - RANDOM).vectors
+    first = columns @ (found - found.mean(axis=0)).astype(columns.dtype)
+    more = rng.standard_normal((n, RANDOM))
+    return np.hstack([first - first.mean(axis=0, dtype=np.float64), more])

@@ -33,6 +33,7 @@ __all__ = [
     "PA1",
     "PA2",
     "Rule",
+    "pass_of_one_task",
     "pass_over_dense",
     "pass_over_kernel",
     "pass_over_sparse",
@@ -212,6 +213,66 @@ def pass_over_sparse(
                         v[t] += t0 * s * rule.share
         if norm > 0.0 or rule.variant == PA2:  # else nothing could move
             t0 += 1.0
+    return t0
+
+
+@jit
+def pass_of_one_task(
+    data: NDArray,
+    indices: NDArray,
+    indptr: NDArray,
+    labels: NDArray,
+    weight: NDArray,
+    factor: NDArray,
+    order: NDArray,
+    rule: Rule,
+    w: NDArray,
+    b: NDArray,
+    u: NDArray,
+    v: NDArray,
+    t0: float,
+    losses: NDArray,
+):
+    """Do as :func:`pass_over_sparse` for a task of two classes.
+
+    Rows of a few values are so short that a loop over one task shows.
+    """
+    row, late = w[0], u[0]
+    bias, lost = b[0], 0.0
+    for k in order:
+        x = data[indptr[k] : indptr[k + 1]]
+        at = indices[indptr[k] : indptr[k + 1]]
+        f = norm = 0.0
+        for c in range(len(x)):
+            # Never so; but a loop that may end is not turned into gathers, which take
+            # longer than plain loads.
+            if at[c] >= len(row):
+                break
+            f += row[at[c]] * np.float64(x[c])
+        sign = 1.0 if labels[k] == 1 else -1.0
+        loss = max(0.0, 1.0 - sign * (f + bias))
+        lost += loss
+        # Without a loss it matters only whether the norm is 0: one value tells.
+        for c in range(len(x) if loss > 0.0 else min(len(x), 1)):
+            norm += np.float64(x[c]) * np.float64(x[c])
+        if norm == 0.0:
+            for c in range(len(x)):
+                norm += np.float64(x[c]) * np.float64(x[c])
+        if norm == np.inf:  # too large a sample: the caller looks at the losses
+            lost = np.inf
+        s = sign * weight[k] * _size(loss, norm, rule) * factor[labels[k]]
+        if s != 0.0:
+            for c in range(len(x)):
+                row[at[c]] += s * np.float64(x[c])
+            bias += s * rule.share
+            if rule.averages:
+                for c in range(len(x)):
+                    late[at[c]] += t0 * s * np.float64(x[c])
+                v[0] += t0 * s * rule.share
+        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+            t0 += 1.0
+    b[0] = bias
+    losses[0] += lost
     return t0
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from mercer.coefficients import Weights, coefficient_matrix
 from mercer.core.passive import (
     Rule,
+    pass_of_one_task,
     pass_over_dense,
     pass_over_kernel,
     pass_over_sparse,
@@ -53,13 +54,18 @@ class FeaturePart:
         losses = np.zeros(len(self.w))
         X: Any = lessons.X
         rest: Any = *lessons[1:], order
-        state: Any = (rule, learns, self.w, self.b, self.u, self.v, self.t, losses)
-        if sparse.issparse(X):
-            unsigned = X.indices.view(f"u{X.indices.itemsize}")
-            data = X.data, unsigned, X.indptr, *rest
-            self.t = pass_over_sparse(*data, *state)
-        else:
+        weights = self.w, self.b, self.u, self.v, self.t, losses
+        state: Any = (rule, learns, *weights)
+        if not sparse.issparse(X):
             self.t = pass_over_dense(X, *rest, *state)
+            return losses
+        unsigned = X.indices.view(f"u{X.indices.itemsize}")
+        data = X.data, unsigned, X.indptr, *rest
+        if len(self.w) == 1:
+            state = (rule, *weights)
+            self.t = pass_of_one_task(*data, *state)
+        else:
+            self.t = pass_over_sparse(*data, *state)
         return losses
 
     def state(self) -> dict[str, Any]:
