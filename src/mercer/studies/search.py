@@ -37,13 +37,19 @@ class Choice(NamedTuple):
 
 
 def choose(
-    model: SVC, grid: Mapping[str, list], X: NDArray, y: NDArray, cv: Any
+    model: SVC,
+    grid: Mapping[str, list],
+    X: NDArray,
+    y: NDArray,
+    cv: Any,
+    scoring: Any = None,
 ) -> Choice:
     """Return the setting of a grid that classifies best on data left out of training.
 
     Of settings that do equally well the first counts.
     """
-    search = GridSearchCV(model, dict(grid), cv=cv, refit=False).fit(X, y)
+    search = GridSearchCV(model, dict(grid), cv=cv, refit=False, scoring=scoring)
+    search.fit(X, y)
     scores = 100 * search.cv_results_["mean_test_score"]
     table = [
         (dict(settings), float(score))
