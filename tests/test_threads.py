@@ -99,8 +99,10 @@ def test_workers_of_joblib_do_not_oversubscribe():
 
 
 SLOW_FIT = """
-import sys, time, numpy as np
+import signal, sys, time, numpy as np
 from mercer import SVC
+# Where tests run in the background, signals of the keyboard may be ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.default_rng(0)
 X = rng.standard_normal((6000, 3))
 y = rng.integers(0, 2, 6000)

@@ -81,8 +81,15 @@ def test_an_interrupt_ends_the_process_with_130(tmp_path):
     # A pipe without an end: the process is there to be interrupted, however slow.
     data, out = tmp_path / "endless.csv", tmp_path / "m.skops"
     os.mkfifo(data)
+    # Where tests run in the background, signals of the keyboard may be ignored.
+    code = (
+        "import signal, sys; from mercer.cli import main;"
+        "signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "sys.exit(main())"
+    )
+    arguments = ["fit", str(data), "--target", "kind", "--out", str(out)]
     process = subprocess.Popen(
-        [*MERCER, "fit", str(data), "--target", "kind", "--out", str(out)],
+        [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,4 +7,6 @@ from mercer.studies import reproduce
 def quick_run(tmp_path_factory):
     """One quick run of all studies on the sample, without any data folder."""
     folder = tmp_path_factory.mktemp("report")
-    return reproduce(out=folder, quick=True, sample=True, progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MERCER_DATA", raising=False)
+        return reproduce(out=folder, quick=True, sample=True, progress=False)
