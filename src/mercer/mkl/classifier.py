@@ -137,7 +137,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     n_iter_ : int or ndarray of shape (n_tasks,)
         Rounds.
     history_ : list of dict
-        For each problem, "objective", "dual_gap" and "weights" round by round.
+        For each problem, "objective", "dual_gap" and "weights" round by round; in
+        rounds on a part of the samples, those of that part.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
     fit_status_ : int

@@ -106,7 +106,8 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     n_iter_ : int
         Rounds.
     history_ : list of dict
-        For each problem, "objective", "dual_gap" and "weights" round by round.
+        For each problem, "objective", "dual_gap" and "weights" round by round; in
+        rounds on a part of the samples, those of that part.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
     fit_status_ : int
