@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import joblib
 import pytest
@@ -78,6 +79,37 @@ def test_an_error_ends_the_work():
         assert threads.stop[0] == 1
 
 
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_an_error_stops_those_that_go_on(is_watched):
+    with Threads(2) as threads:
+
+        def work(item):
+            if item == 1:
+                raise ValueError("item 1")
+            while not threads.stop[0]:
+                time.sleep(0.001)
+
+        with pytest.raises(ValueError, match="item 1"):
+            threads.map(work, range(2), (lambda: None) if is_watched else None)
+
+
+def test_an_error_of_after_each_ends_the_work():
+    done = []
+
+    def fail():
+        raise KeyError("after")
+
+    with Threads(2) as threads, pytest.raises(KeyError, match="after"):
+        threads.map(lambda x: (done.append(x), time.sleep(0.001)), range(1000), fail)
+    assert len(done) < 1000
+
+
+def test_nothing_to_do():
+    with Threads(2) as threads:
+        assert threads.map(lambda x: x, []) == []
+        assert threads.map(lambda x: x, [], lambda: None) == []
+
+
 def test_after_each_runs_in_the_callers_thread():
     seen = []
     with Threads(2) as threads:
@@ -119,7 +151,6 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("solver", ["smo", "decompose"])
 def test_ctrl_c_ends_a_long_fit(solver):
     import signal
-    import time
 
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW_FIT.format(solver=solver)],

@@ -11,14 +11,16 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["Threads", "one_blas_thread"]
@@ -125,6 +127,52 @@ def _be_quiet() -> None:
 _worker = threading.local()
 
 
+class _Run:
+    """Items that workers take one after the other; cheaper than a future for each."""
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        items: list,
+        stop: NDArray[np.uint8],
+        reports: bool,
+    ):
+        self.items = items
+        self.results: list[Any] = [None] * len(items)
+        self.is_over = False  #: whether what is left is not to be done
+        self._function = function
+        self._stop = stop
+        self._left = iter(range(len(items)))
+        self._lock = threading.Lock()
+        self._reports: SimpleQueue[bool] | None = SimpleQueue() if reports else None
+        self._n_awaited = len(items)
+
+    def work(self) -> None:
+        """Do items until none is left, or one fails."""
+        try:
+            while not self.is_over:
+                with self._lock:
+                    number = next(self._left, None)
+                if number is None:
+                    return
+                self.results[number] = self._function(self.items[number])
+                if self._reports is not None:
+                    self._reports.put(True)
+        except BaseException:
+            self.is_over = True
+            self._stop[0] = 1  # others may be in a loop that looks at it
+            if self._reports is not None:
+                self._reports.put(False)
+            raise
+
+    def wait_for_one(self) -> bool:
+        """Wait until one more item is done; False if there is none to wait for."""
+        if not self._n_awaited or self._reports is None:
+            return False
+        self._n_awaited -= 1
+        return self._reports.get()
+
+
 class Threads:
     """A pool of threads for the time of one fit or prediction.
 
@@ -165,18 +213,22 @@ class Threads:
         """
         if getattr(_worker, "of", None) is self:
             return self._in_turn(function, items, after_each)
-        futures = [self._pool.submit(function, item) for item in items]
+        run = _Run(function, list(items), self.stop, after_each is not None)
+        n_workers = min(self.count, len(run.items))
+        futures = [self._pool.submit(run.work) for _ in range(n_workers)]
         try:
-            for future in as_completed(futures):
-                future.result()
-                if after_each is not None:
+            if after_each is not None:
+                while run.wait_for_one():
                     after_each()
+            for future in futures:
+                future.result()
         except BaseException:
             self.stop[0] = 1
+            run.is_over = True
             for future in futures:
                 future.cancel()
             raise
-        return [future.result() for future in futures]
+        return run.results
 
     def _in_turn(
         self,
