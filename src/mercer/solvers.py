@@ -34,6 +34,7 @@ __all__ = [
     "POLISHED",
     "SAFETY",
     "SOLVERS",
+    "Progress",
     "Settings",
     "TaskSpec",
     "solve_and_polish",

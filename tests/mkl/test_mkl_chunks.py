@@ -27,9 +27,9 @@ def sizes(monkeypatch):
     seen = []
 
     class Noted(chunks.Chunk):
-        def __init__(self, whole, rows, now):
+        def __init__(self, whole, store, rows, memory):
             seen.append(len(rows))
-            super().__init__(whole, rows, now)
+            super().__init__(whole, store, rows, memory)
 
     monkeypatch.setattr(chunks, "Chunk", Noted)
     return seen
@@ -62,6 +62,9 @@ def assert_same(found, expected, tol):
         dict(method="group-lasso", p=1.5, penalty=3.0),
         dict(method="group-lasso", multiclass="ovo"),
         dict(method="group-lasso", multiclass="ovo", weights="per-task"),
+        dict(method="smo", p=2),
+        dict(method="smo", p=1.1),
+        dict(method="smo", p=4, multiclass="ovo", weights="per-task"),
         dict(method="simple"),
         dict(method="uniform"),
         dict(method="alignment"),

@@ -34,10 +34,13 @@ def alternate(
 ) -> Found:
     """Solve the problem; ``max_iter`` limits how often machines are solved.
 
-    It begins with ``weights`` and the machines of ``before``, where these are given.
+    It begins with ``weights``, or goes on from ``before``, where these are given.
     """
-    ball, stretch = problem.ball, 1.0
-    if weights is None:
+    ball, pace = problem.ball, problem.pace
+    if before is not None:
+        start, change = direction(ball, before)
+        weights = moved(ball, start, before.s, pace.stretch * change)
+    elif weights is None:
         weights = ball.uniform(problem.store.n_kernels)
     now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
@@ -45,12 +48,12 @@ def alternate(
             break
         can_tighten = problem.tighten(now)
         start, change = direction(ball, now)
-        weights = moved(ball, start, now.s, stretch * change)
+        weights = moved(ball, start, now.s, pace.stretch * change)
         new = problem.solve(weights, now)
         here = float(ball.slope(start, now.s) * start @ change)
         there = float(ball.slope(new.weights, new.s) * new.weights @ change)
-        if new.primal - new.machine_gap > now.primal and stretch > 1.0:
-            stretch = 1.0
+        if new.primal - new.machine_gap > now.primal and pace.stretch > 1.0:
+            pace.stretch = 1.0
             continue
         if not can_tighten and abs(new.gap - now.gap) <= 1e-9 * now.gap:
             now = new
@@ -58,7 +61,8 @@ def alternate(
         now = new
         # Where along this change the slope would have been zero.
         best = here / (here - there) if here < there else GROWTH
-        stretch = float(np.clip(stretch * min(best, GROWTH), 1.0, LONGEST))
+        longer = pace.stretch * min(best, GROWTH)
+        pace.stretch = float(np.clip(longer, 1.0, LONGEST))
     return problem.found(now)
 
 

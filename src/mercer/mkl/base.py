@@ -4,24 +4,55 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram import WholeGram, warm_up
+from mercer.coefficients import coefficient_matrix
+from mercer.core.decompose import Task
+from mercer.core.problem import Solution
+from mercer.gram import warm_up
 from mercer.kernels.base import Kernel, Scaled, Sum
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand
 from mercer.mkl.weights import Moments
+from mercer.solvers import Progress, Settings, TaskSpec
 from mercer.threads import Threads
 
-__all__ = ["STRIP", "BaseGrams", "cut", "run_tiles", "tile_width", "weighted_sum"]
+__all__ = [
+    "STRIP",
+    "BaseGrams",
+    "Products",
+    "Solved",
+    "by_sample",
+    "cut",
+    "run_tiles",
+    "tile_width",
+    "weighted_sum",
+]
 
 # Rows that are computed or looked at together.
 STRIP = 128
 # Values of one kernel in a tile; of all kernels together four times as many.
 TILE_VALUES = 512 * 1024
+
+#: ``K_k beta`` on the rows of each machine, of shape (n_kernels, n_rows)
+Products = list[NDArray]
+
+
+class Solved(NamedTuple):
+    """Machines with some weights."""
+
+    solutions: list[Solution]
+    s: NDArray  #: summed over the machines, shape (n_kernels,)
+    F: Products | None  #: where it is at hand
+
+
+def by_sample(n: int, tasks: Sequence[Task]) -> NDArray:
+    """Return the coefficients of machines by sample, shape (n, n_tasks)."""
+    columns = [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    return coefficient_matrix(n, columns).toarray()
 
 
 def weighted_sum(kernels: Sequence[Kernel], weights: NDArray) -> Kernel:
@@ -66,26 +97,40 @@ class BaseGrams(ABC):
         """Whether all values are in double precision."""
 
     @abstractmethod
-    def combined(self, weights: NDArray) -> tuple[Kernel, Operand | WholeGram]:
-        """Return the weighted sum as what the solvers take."""
+    def solve(
+        self,
+        weights: NDArray,
+        specs: Sequence[TaskSpec],
+        F: Products | None,
+        settings: Settings,
+        report: Progress | None,
+    ) -> Solved:
+        """Solve machines with the weighted sum; ``F`` belongs to where they start."""
 
     @abstractmethod
     def products(self, B: NDArray) -> NDArray:
         """Return ``K_k B`` in double precision, shape (n_kernels, n, n_columns)."""
+
+    def products_of(self, tasks: Sequence[Task]) -> Products:
+        """Return ``K_k beta`` of every machine, on its own rows."""
+        F = self.products(by_sample(self.n, tasks))
+        rows = [task.gram_rows(np.arange(len(task.f))) for task in tasks]
+        return [np.ascontiguousarray(F[:, own, t]) for t, own in enumerate(rows)]
 
     @abstractmethod
     def squares(self, rows: NDArray) -> NDArray:
         """Return the part of all matrices that some samples are."""
 
     @abstractmethod
-    def add_columns(self, F: NDArray, rows: NDArray, change: NDArray) -> None:
-        """Add ``K_k[:, rows] change`` to ``F`` (n_kernels, n)."""
+    def add_columns(
+        self, task: Task, rows: NDArray, change: NDArray, F: NDArray
+    ) -> None:
+        """Add ``K_k[own, rows] change`` to ``F``, own being the rows of a machine."""
 
     @abstractmethod
     def restricted(self, rows: NDArray, starts: list[int]) -> BaseGrams:
         """Return the store of some samples."""
 
-    @abstractmethod
     @abstractmethod
     def diagonals(self) -> NDArray:
         """Return the diagonals as they are kept, shape (n_kernels, n)."""

@@ -16,7 +16,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.certificates import to_solution
 from mercer.core.decompose import Task
 from mercer.core.problem import DualProblem
 from mercer.mkl.inmemory import GramsInMemory
@@ -49,10 +48,12 @@ def by_chunks(
     weights: NDArray | None = None,
 ) -> Found:
     """Solve the problem by ``iterate``, on chunks of the samples where that pays."""
-    if not _pays(problem):
+    store = problem.store
+    if not isinstance(store, GramsInMemory) or not _pays(problem):
         return iterate(problem, max_iter, weights)
     now: Round | None = None
-    inner_tol, tol = problem.inner_tol, max(FIRST_TOLERANCE, problem.tol)
+    tol = max(FIRST_TOLERANCE, problem.tol)
+    memory = store.memory_for(_most_rows(problem))
     rows = np.unique(
         np.concatenate(
             [np.arange(a, b, ONE_IN) for a, b in zip(*_ends(problem), strict=True)]
@@ -63,12 +64,11 @@ def by_chunks(
         )
     )
     while len(rows) <= _most_rows(problem):
-        chunk = Chunk(problem, rows, now)
-        chunk.part.tol, chunk.part.inner_tol = tol, inner_tol
+        chunk = Chunk(problem, store, rows, memory)
+        chunk.part.tol = tol
         left = max_iter - len(problem.rounds)
-        weights = weights if now is None else now.weights
-        end = iterate(chunk.part, left, weights)
-        inner_tol = chunk.part.inner_tol
+        before = None if now is None else chunk.restricted(now)
+        end = iterate(chunk.part, left, weights, before)
         problem.rounds += chunk.part.rounds[:-1]
         now = chunk.lifted(end.last)
         is_over = problem.is_stopped or len(problem.rounds) >= max_iter
@@ -85,8 +85,7 @@ def by_chunks(
         rows = wanted
     if now is None:
         return iterate(problem, max_iter, weights)
-    problem.inner_tol = inner_tol
-    return iterate(problem, max_iter, now.weights, now)
+    return iterate(problem, max_iter, weights, now)
 
 
 def _ends(problem: Problem) -> tuple[list[int], list[int]]:
@@ -94,11 +93,9 @@ def _ends(problem: Problem) -> tuple[list[int], list[int]]:
 
 
 def _pays(problem: Problem) -> bool:
-    """Whether there are enough samples, at hand, and a sum that chunks can keep."""
-    return (
-        problem.store.n >= CHUNKS_FROM
-        and isinstance(problem.store, GramsInMemory)
-        and all(spec.problem.group[-1] == 0 for spec in problem.specs)
+    """Whether there are enough samples, and a sum that chunks can keep."""
+    return problem.store.n >= CHUNKS_FROM and all(
+        spec.problem.group[-1] == 0 for spec in problem.specs
     )
 
 
@@ -139,28 +136,52 @@ def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp],
 class Chunk:
     """The problem on some of the samples."""
 
-    def __init__(self, whole: Problem, rows: NDArray[np.intp], now: Round | None):
-        """Restrict the problem to sorted rows, from where it stands."""
-        self.whole = whole
-        starts = np.searchsorted(rows, whole.store.starts).tolist()
-        store = whole.store.restricted(rows, starts)
-        is_kept = np.zeros(whole.store.n, dtype=bool)
+    def __init__(
+        self,
+        whole: Problem,
+        store: GramsInMemory,
+        rows: NDArray[np.intp],
+        memory: NDArray,
+    ):
+        """Restrict the problem to sorted rows, its matrices to the memory given."""
+        self.whole, self.store = whole, store
+        starts = np.searchsorted(rows, store.starts).tolist()
+        is_kept = np.zeros(store.n, dtype=bool)
         is_kept[rows] = True
+        #: samples and variables of each machine that are in the chunk
+        self._rows = [np.flatnonzero(is_kept[own]) for own in whole.rows]
+        self._kept: list[NDArray] = []
         specs = []
-        self._kept: list[NDArray] = []  #: variables of each machine
-        for t, (spec, own) in enumerate(zip(whole.specs, whole.rows, strict=True)):
+        for spec, own in zip(whole.specs, whole.rows, strict=True):
             mine = is_kept[own]
             kept = np.flatnonzero(mine[spec.problem.row])
             p, lo, hi, start, row, group = spec.problem
-            beta = start if now is None else now.solutions[t].beta
             number = np.cumsum(mine) - 1
             part = DualProblem(
-                p[kept], lo[kept], hi[kept], beta[kept], number[row[kept]], group[kept]
+                p[kept], lo[kept], hi[kept], start[kept], number[row[kept]], group[kept]
             )
             specs.append(TaskSpec(part, spec.blocks))
             self._kept.append(kept)
-        self.part = Problem(store, specs, whole.ball, whole.settings, whole.report)
+        part_store = store.restricted(rows, starts, memory)
+        self.part = Problem(part_store, specs, whole.ball, whole.settings, whole.report)
         self.part.is_fixed = whole.is_fixed
+        self.part.pace = whole.pace
+
+    def restricted(self, now: Round) -> Round:
+        """Return the machines as those of the chunk, which has all support vectors."""
+        solutions = [
+            solution._replace(beta=solution.beta[kept], f=solution.f[rows])
+            for solution, kept, rows in zip(
+                now.solutions, self._kept, self._rows, strict=True
+            )
+        ]
+        F = None
+        if now.F is not None:
+            F = [
+                np.ascontiguousarray(own[:, rows])
+                for own, rows in zip(now.F, self._rows, strict=True)
+            ]
+        return now._replace(solutions=solutions, F=F)
 
     def lifted(self, last: Round) -> Round:
         """Return the machines as those of all samples, certified on all of them."""
@@ -170,10 +191,5 @@ class Chunk:
             task.beta[:] = 0.0
             task.beta[kept] = solution.beta
             task.n_iter = solution.n_iter
-        B = whole.coefficients([task.beta for task in tasks])
-        F = whole.store.products(B)
-        s = np.einsum("knt,nt->k", F, B)
-        for t, (task, rows) in enumerate(zip(tasks, whole.rows, strict=True)):
-            task.f[:] = np.tensordot(last.weights, F[:, rows, t], 1)
-        solutions = [to_solution(task, 0.0, whole.tol) for task in tasks]
-        return whole.certified(last.weights, solutions, s)
+        found = self.store.certified(last.weights, tasks, whole.tol)
+        return whole.certified(last.weights, found)

@@ -7,13 +7,22 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.certificates import to_solution
+from mercer.core.decompose import Task
 from mercer.core.mkl import add_scaled
 from mercer.core.rows import add_rows, gather_square, mirror
-from mercer.gram import WholeGram, own_scratch
+from mercer.gram import own_scratch
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
-from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand, Pair, columns_key
-from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles
+from mercer.mkl.base import STRIP, BaseGrams, Products, Solved, cut, run_tiles
+from mercer.solvers import (
+    MOST_STEPS,
+    SAFETY,
+    Progress,
+    Settings,
+    TaskSpec,
+    solve_and_polish,
+)
 from mercer.threads import Threads
 
 __all__ = ["GramsInMemory"]
@@ -21,6 +30,9 @@ __all__ = ["GramsInMemory"]
 # Tiles of a triangle; of more than four kernels they are less wide.
 TILE_ROWS = 256
 TILE_COLUMNS = 1024
+# Rows of a matrix that a thread takes at once, and columns of a product.
+SUM_ROWS = 64
+SPAN = 2048
 
 
 class GramsInMemory(BaseGrams):
@@ -69,7 +81,44 @@ class GramsInMemory(BaseGrams):
     def is_double(self) -> bool:
         return all(matrix.dtype == np.float64 for matrix in self.matrices)
 
-    def combined(self, weights: NDArray) -> tuple[Kernel, WholeGram]:
+    def solve(
+        self,
+        weights: NDArray,
+        specs: Sequence[TaskSpec],
+        F: Products | None,
+        settings: Settings,
+        report: Progress | None,
+    ) -> Solved:
+        tasks = [Task(spec.problem, spec.blocks, self.starts) for spec in specs]
+        for task, own in zip(tasks, F or self.products_of(tasks), strict=True):
+            task.f[:] = weights @ own
+        K = self.combined(weights)
+        tol = SAFETY * settings.tol
+        stop = self.threads.stop
+
+        def improve(task: Task) -> None:
+            problem, where = task.problem, task.layout()
+            outcome = solve_and_polish(
+                K, where, problem, task.beta, task.f, tol, MOST_STEPS, stop, True
+            )
+            task.note(outcome, tol)
+
+        after_each = None if report is None else (lambda: report(tasks))
+        self.threads.map(improve, tasks, after_each)
+        return self.certified(weights, tasks, settings.tol)
+
+    def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
+        """Return machines with products that are computed anew."""
+        F = self.products_of(tasks)
+        s = np.zeros(self.n_kernels)
+        for task, own in zip(tasks, F, strict=True):
+            task.f[:] = weights @ own
+            task.certificate = None
+            s += own @ np.bincount(task.problem.row, task.beta, len(task.f))
+        return Solved([to_solution(task, 0.0, tol) for task in tasks], s, F)
+
+    def combined(self, weights: NDArray) -> NDArray:
+        """Return the weighted sum, in memory that the next one takes over."""
         if self._sum is None:
             dtype = np.result_type(*self.matrices)
             self._sum = np.empty((self.n, self.n), dtype=dtype)
@@ -84,9 +133,8 @@ class GramsInMemory(BaseGrams):
                 source = self.matrices[k][rows]
                 add_scaled(total[rows], source, float(factors[k]), position == 0)
 
-        self.threads.map(fill, cut(self.n, 16))
-        diag = np.array(total.diagonal(), dtype=np.float64)
-        return Precomputed(), WholeGram(total, diag, self.starts)
+        self.threads.map(fill, cut(self.n, SUM_ROWS))
+        return total
 
     def diagonals(self) -> NDArray:
         return np.stack([m.diagonal().astype(np.float64) for m in self.matrices])
@@ -105,34 +153,91 @@ class GramsInMemory(BaseGrams):
         self.threads.map(fill, parts)
         return F.transpose(0, 2, 1)
 
-    def squares(self, rows: NDArray) -> NDArray:
-        dtype = np.result_type(*self.matrices)
-        squares = np.empty((self.n_kernels, len(rows), len(rows)), dtype=dtype)
+    def products_of(self, tasks: Sequence[Task]) -> Products:
+        F = [np.zeros((self.n_kernels, len(task.f))) for task in tasks]
+        jobs = []
+        for task, own in zip(tasks, F, strict=True):
+            values = np.bincount(task.problem.row, task.beta, len(task.f))
+            used = np.flatnonzero(values)
+            rows = task.gram_rows(used)
+            jobs += [
+                (rows, values[used], k, column, own[k, part])
+                for column, part in _spans(task)
+                for k in range(self.n_kernels)
+            ]
 
-        def fill(k: int) -> None:
-            gather_square(self.matrices[k], rows, rows.astype(np.uint64), 0, squares[k])
+        def add(job: tuple[NDArray, NDArray, int, int, NDArray]) -> None:
+            rows, values, k, column, f = job
+            add_rows(self.matrices[k], rows, self.factors[k] * values, column, f)
+
+        self.threads.map(add, jobs)
+        return F
+
+    def squares(self, rows: NDArray, out: NDArray | None = None) -> NDArray:
+        squares = out
+        if squares is None:
+            shape = (self.n_kernels, len(rows), len(rows))
+            squares = np.empty(shape, np.result_type(*self.matrices))
+        columns = rows.astype(np.uint64)
+
+        def fill(part: tuple[int, slice]) -> None:
+            k, where = part
+            target = squares[k, where]
+            gather_square(self.matrices[k], rows[where], columns, 0, target)
             if self.factors[k] != 1.0:
-                squares[k] *= squares.dtype.type(self.factors[k])
+                target *= target.dtype.type(self.factors[k])
 
-        self.threads.map(fill, range(self.n_kernels))
+        parts = cut(len(rows), SUM_ROWS)
+        self.threads.map(fill, [(k, w) for k in range(self.n_kernels) for w in parts])
         return squares
 
-    def add_columns(self, F: NDArray, rows: NDArray, change: NDArray) -> None:
-        def fill(k: int) -> None:
-            add_rows(self.matrices[k], rows, self.factors[k] * change, 0, F[k])
+    def add_columns(
+        self, task: Task, rows: NDArray, change: NDArray, F: NDArray
+    ) -> None:
+        def fill(part: tuple[int, int, slice]) -> None:
+            k, column, own = part
+            add_rows(
+                self.matrices[k], rows, self.factors[k] * change, column, F[k, own]
+            )
 
-        self.threads.map(fill, range(self.n_kernels))
+        jobs = [(k, *span) for k in range(self.n_kernels) for span in _spans(task)]
+        self.threads.map(fill, jobs)
 
-    def restricted(self, rows: NDArray, starts: list[int]) -> GramsInMemory:
+    def memory_for(self, n: int) -> NDArray:
+        """Return memory for the store of so many samples, and their weighted sum."""
+        return np.empty((self.n_kernels + 1) * n * n, np.result_type(*self.matrices))
+
+    def restricted(
+        self, rows: NDArray, starts: list[int], memory: NDArray | None = None
+    ) -> GramsInMemory:
         if len(rows) == self.n:
             return self
-        parts = list(self.squares(rows))
-        return GramsInMemory(parts, starts, self.threads)
+        if memory is None:
+            memory = self.memory_for(len(rows))
+        shape = (self.n_kernels + 1, len(rows), len(rows))
+        *parts, total = memory[: np.prod(shape)].reshape(shape)
+        self.squares(
+            rows, memory[: total.size * self.n_kernels].reshape(-1, *total.shape)
+        )
+        store = GramsInMemory(parts, starts, self.threads)
+        store._sum = total
+        return store
 
     def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
         for rows in cut(self.n, STRIP):
             parts = zip(self.matrices, self.factors, strict=True)
             visit(rows, np.stack([m[rows] * m.dtype.type(f) for m, f in parts]))
+
+
+def _spans(task: Task) -> list[tuple[int, slice]]:
+    """Return the columns of a machine's blocks, a few at a time, and its rows."""
+    return [
+        (int(first) + part.start, slice(offset + part.start, offset + part.stop))
+        for (first, last), offset in zip(
+            task.columns, task.offsets[:-1].tolist(), strict=True
+        )
+        for part in cut(int(last - first), SPAN)
+    ]
 
 
 def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:

@@ -13,7 +13,7 @@ from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
 from mercer.mkl.alternate import alternate
-from mercer.mkl.base import BaseGrams
+from mercer.mkl.base import BaseGrams, Solved
 from mercer.mkl.chunks import Iteration, by_chunks
 from mercer.mkl.pairs import minimise
 from mercer.mkl.problem import Found, Problem, solve_fixed
@@ -23,8 +23,12 @@ from mercer.solvers import TaskSpec
 
 __all__ = ["METHODS", "Part", "learn", "settled", "split"]
 
-_ITERATIONS: dict[str, Iteration] = {"group-lasso": alternate, "simple": descend}
-METHODS = ("uniform", "alignment", "smo", *_ITERATIONS)
+_ITERATIONS: dict[str, Iteration] = {
+    "group-lasso": alternate,
+    "simple": descend,
+    "smo": minimise,
+}
+METHODS = ("uniform", "alignment", *_ITERATIONS)
 
 
 class Part(NamedTuple):
@@ -73,8 +77,6 @@ def learn(
     ``target`` says what kernels should be aligned with, by row of a problem; of several
     machines :math:`\\sum_t y_t y_t^T` is the target.
     """
-    if method == "smo":
-        return minimise(problem, max_iter)
     if method in _ITERATIONS:
         return by_chunks(problem, _ITERATIONS[method], max_iter)
     store = problem.store
@@ -104,4 +106,5 @@ def settled(
         for s, e in zip(last.solutions, errors, strict=True)
     ]
     problem.rounds.pop()
-    return problem.found(problem.certified(last.weights, solutions, last.s))
+    found = Solved(solutions, last.s, last.F)
+    return problem.found(problem.certified(last.weights, found))

@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.decompose import Task
 from mercer.gram import own_scratch
 from mercer.kernels.base import Kernel, evaluate_once
 from mercer.kernels.operand import Operand, Pair
-from mercer.mkl.base import STRIP, BaseGrams, cut, run_tiles, tile_width, weighted_sum
+from mercer.mkl.base import (
+    STRIP,
+    BaseGrams,
+    Products,
+    Solved,
+    by_sample,
+    cut,
+    run_tiles,
+    tile_width,
+    weighted_sum,
+)
+from mercer.solvers import Progress, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
 
 __all__ = ["GramsOnDemand"]
@@ -35,8 +47,22 @@ class GramsOnDemand(BaseGrams):
     def is_double(self) -> bool:
         return self.operand.dtype == np.float64
 
-    def combined(self, weights: NDArray) -> tuple[Kernel, Operand]:
-        return weighted_sum(self.kernels, weights * self.factors), self.operand
+    def solve(
+        self,
+        weights: NDArray,
+        specs: Sequence[TaskSpec],
+        F: Products | None,
+        settings: Settings,
+        report: Progress | None,
+    ) -> Solved:
+        kernel = weighted_sum(self.kernels, weights * self.factors)
+        solutions = solve_many(
+            kernel, self.operand, self.starts, specs, settings, self.threads, report
+        )
+        tasks = [Task(spec.problem, spec.blocks, self.starts) for spec in specs]
+        for task, solution in zip(tasks, solutions, strict=True):
+            task.beta = solution.beta
+        return Solved(solutions, self.quadratic(by_sample(self.n, tasks)), None)
 
     def _visit(self, left: Operand, right: Operand, visit: Callable[..., None]) -> None:
         """Call with rows, columns, kernel and block, all kernels of a tile together."""
@@ -92,8 +118,12 @@ class GramsOnDemand(BaseGrams):
         self._visit(part, part, visit)
         return squares
 
-    def add_columns(self, F: NDArray, rows: NDArray, change: NDArray) -> None:
-        F += self._times(self.operand, rows, change[:, None])[:, :, 0]
+    def add_columns(
+        self, task: Task, rows: NDArray, change: NDArray, F: NDArray
+    ) -> None:
+        own = task.gram_rows(np.arange(len(task.f)))
+        left = self.operand if len(own) == self.n else self.operand.rows(own)
+        F += self._times(left, rows, change[:, None])[:, :, 0]
 
     def restricted(self, rows: NDArray, starts: list[int]) -> BaseGrams:
         if len(rows) == self.n:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mercer.core.choice import choose_set
 from mercer.core.mkl import minimise_shared_pairs
 from mercer.core.problem import Solution, certify
+from mercer.mkl.base import Products, Solved
 from mercer.mkl.problem import SAFETY, Found, Problem, Round
 
 __all__ = ["minimise"]
@@ -37,9 +38,10 @@ class _Machine:
     """One machine: its coefficients and its products with all base kernels."""
 
     def __init__(self, problem: Problem, t: int, beta: NDArray):
-        self.problem = problem.specs[t].problem
+        self.task = problem.tasks[t]
+        self.problem = self.task.problem
         self.rows = problem.rows[t]
-        self.beta = beta.copy()
+        self.beta = self.task.beta = beta.copy()
         self.F = np.empty(0)
         self.set = np.flatnonzero((beta > self.problem.lo) & (beta < self.problem.hi))
         self.n_iter = 0
@@ -49,12 +51,12 @@ class _Machine:
 
     def f(self, weights: NDArray) -> NDArray:
         """Return the products with the weighted sum, by row of the machine."""
-        return (weights @ self.F)[self.rows]
+        return weights @ self.F
 
     def s(self) -> NDArray:
         """Return its part of s."""
         B = np.bincount(self.problem.row, self.beta, len(self.rows))
-        return self.F[:, self.rows] @ B
+        return self.F @ B
 
     def solution(self, weights: NDArray, error: float) -> Solution:
         """Return where it stands, with its certificate."""
@@ -66,13 +68,25 @@ class _Machine:
         )
 
 
-def minimise(problem: Problem, max_iter: int) -> Found:
-    """Solve the problem for p > 1; ``max_iter`` limits the rounds."""
-    first = problem.solve(problem.ball.uniform(problem.store.n_kernels))
-    machines = [_Machine(problem, t, s.beta) for t, s in enumerate(first.solutions)]
-    _refresh(problem, machines)
+def minimise(
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
+) -> Found:
+    """Solve the problem for p > 1; ``max_iter`` limits the rounds.
+
+    It begins with ``weights``, or goes on from ``before``, where these are given.
+    """
+    # What goes on is on its way to p = 1 already.
+    stage = DIRECT_FROM if before is None else 1.0
+    if before is None:
+        if weights is None:
+            weights = problem.ball.uniform(problem.store.n_kernels)
+        before = problem.solve(weights)
+    machines = [_Machine(problem, t, s.beta) for t, s in enumerate(before.solutions)]
+    _refresh(problem, machines, before.F)
     target = problem.ball
-    stage = DIRECT_FROM
     while target.p < stage:
         problem.ball = target._replace(p=stage)
         _run(problem, machines, max(problem.tol, STAGE_TOLERANCE), max_iter)
@@ -85,20 +99,23 @@ def minimise(problem: Problem, max_iter: int) -> Found:
         over = problem.is_stopped or len(problem.rounds) >= max_iter
         if over or now.is_within(problem.tol) or _floor(problem, now) is None:
             return problem.found(now)
-        problem.inner_tol = _floor(problem, now) or problem.inner_tol
+        problem.pace.inner_tol = _floor(problem, now) or problem.pace.inner_tol
 
 
 def _floor(problem: Problem, now: Round) -> float | None:
     """Return a tighter tolerance than the last, if there is one."""
-    tol = 0.2 * problem.inner_tol
+    tol = 0.2 * problem.pace.inner_tol
     return tol if tol >= problem.least_tol else None
 
 
-def _refresh(problem: Problem, machines: list[_Machine]) -> None:
-    """Compute all products anew."""
-    F = problem.store.products(problem.coefficients([m.beta for m in machines]))
-    for t, machine in enumerate(machines):
-        machine.F = np.ascontiguousarray(F[:, :, t])
+def _refresh(
+    problem: Problem, machines: list[_Machine], F: Products | None = None
+) -> None:
+    """Compute all products anew, unless they are at hand."""
+    if F is None:
+        F = problem.store.products_of([machine.task for machine in machines])
+    for machine, own in zip(machines, F, strict=True):
+        machine.F = own.copy()
 
 
 def _look(problem: Problem, machines: list[_Machine]) -> Round:
@@ -108,7 +125,8 @@ def _look(problem: Problem, machines: list[_Machine]) -> Round:
     solutions = [machine.solution(weights, 0.0) for machine in machines]
     if problem.report is not None:
         problem.report(machines)
-    return problem.certified(weights, solutions, s)
+    found = Solved(solutions, s, [machine.F for machine in machines])
+    return problem.certified(weights, found)
 
 
 def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) -> None:
@@ -154,7 +172,7 @@ def _improve(
         K = store.squares(machine.rows[rows])
     beta = machine.beta[chosen]
     row = np.searchsorted(rows, own.row[chosen])
-    F = np.ascontiguousarray(machine.F[:, machine.rows[rows]])
+    F = np.ascontiguousarray(machine.F[:, rows])
     steps, _, _ = minimise_shared_pairs(
         K, own.p[chosen], own.lo[chosen], own.hi[chosen], row, own.group[chosen],
         beta, F, s, ball.q, ball.penalty, tol, 50 * len(chosen) + 1000,
@@ -164,7 +182,8 @@ def _improve(
     machine.beta[chosen] = beta
     moved = np.flatnonzero(change)
     if len(moved):
-        store.add_columns(machine.F, machine.rows[rows[moved]], change[moved])
+        moved_rows = machine.rows[rows[moved]]
+        store.add_columns(machine.task, moved_rows, change[moved], machine.F)
     machine.n_iter += int(steps)
     return int(steps)
 

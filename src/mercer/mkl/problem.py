@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from mercer.core.decompose import Task
 from mercer.core.problem import Solution
-from mercer.mkl.base import BaseGrams
+from mercer.mkl.base import BaseGrams, Products, Solved
 from mercer.mkl.weights import Ball
-from mercer.solvers import Settings, TaskSpec, solve_many
+from mercer.solvers import Settings, TaskSpec
 
 __all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
 
@@ -50,6 +50,7 @@ class Round(NamedTuple):
     machine_gap: float  #: what the machines add to the gap
     excess: float  #: what the weights add
     size: float = 0.0  #: values below this are nothing but rounding
+    F: Products | None = None  #: of each machine, where they are at hand
 
     @property
     def gap(self) -> float:
@@ -67,6 +68,14 @@ class Found(NamedTuple):
     last: Round
     n_iter: int
     history: dict[str, NDArray]
+
+
+class Pace:
+    """How tightly machines are solved, and how far weights go; kept between chunks."""
+
+    def __init__(self) -> None:
+        self.inner_tol = LOOSE
+        self.stretch = 1.0
 
 
 class Problem:
@@ -89,7 +98,7 @@ class Problem:
         self.tasks = [Task(s.problem, s.blocks, store.starts) for s in specs]
         self.rows = [t.gram_rows(np.arange(len(t.f))) for t in self.tasks]
         self.rounds: list[tuple[float, float, NDArray]] = []
-        self.inner_tol = LOOSE
+        self.pace = Pace()
         self._mark, self._waiting = np.inf, 0
         self._size = NOTHING * sum(
             float(np.abs(s.problem.p) @ (s.problem.hi - s.problem.lo)) for s in specs
@@ -101,42 +110,26 @@ class Problem:
         """Whether somebody asked for an early end."""
         return bool(self.store.threads.stop[0])
 
-    def coefficients(self, betas: Sequence[NDArray]) -> NDArray:
-        """Return the coefficients by sample, shape (n, n_tasks)."""
-        B = np.zeros((self.store.n, len(betas)))
-        for t, (spec, rows, beta) in enumerate(
-            zip(self.specs, self.rows, betas, strict=True)
-        ):
-            B[rows, t] = np.bincount(spec.problem.row, beta, len(rows))
-        return B
-
     def solve(
         self, weights: NDArray, before: Round | None = None, tol: float | None = None
     ) -> Round:
         """Solve the machines with fixed weights, from where they stood before."""
-        specs = self.specs
+        specs, F = self.specs, None
         if before is not None:
+            F = before.F
             specs = [
                 spec._replace(problem=spec.problem._replace(start=solution.beta))
                 for spec, solution in zip(specs, before.solutions, strict=True)
             ]
-        kernel, data = self.store.combined(weights)
         settings = self.settings._replace(
-            tol=self.inner_tol if tol is None else tol, max_iter=-1
+            tol=self.pace.inner_tol if tol is None else tol, max_iter=-1
         )
-        solutions = solve_many(
-            kernel, data, self.store.starts, specs, settings, self.store.threads,
-            self.report,
-        )  # fmt: skip
-        return self.certified(weights, solutions)
+        found = self.store.solve(weights, specs, F, settings, self.report)
+        return self.certified(weights, found)
 
-    def certified(
-        self, weights: NDArray, solutions: list[Solution], s: NDArray | None = None
-    ) -> Round:
+    def certified(self, weights: NDArray, found: Solved) -> Round:
         """Return both bounds for weights and machines, and note them."""
-        if s is None:
-            B = self.coefficients([solution.beta for solution in solutions])
-            s = self.store.quadratic(B)
+        solutions, s, F = found
         machine_gap = sum(
             gap_bound(spec, solution)
             for spec, solution in zip(self.specs, solutions, strict=True)
@@ -155,12 +148,12 @@ class Problem:
                 "The dual coefficients or kernel weights are not finite. The input "
                 "data may contain large values and need to be preprocessed."
             )
-        found = Round(
+        now = Round(
             weights, solutions, s, dual + machine_gap + excess, dual, machine_gap,
-            excess, self._size,
+            excess, self._size, F,
         )  # fmt: skip
-        self.rounds.append((-dual, found.gap, weights))
-        return found
+        self.rounds.append((-dual, now.gap, weights))
+        return now
 
     def tighten(self, found: Round) -> bool:
         """Solve machines more tightly if they hold the gap up; False if they cannot.
@@ -174,14 +167,14 @@ class Problem:
         wanted = max(found.excess, 0.5 * self.tol * abs(found.primal))
         if found.machine_gap <= 0.5 * wanted and self._waiting < PATIENCE:
             return True
-        if self.inner_tol <= self.least_tol:
+        if self.pace.inner_tol <= self.least_tol:
             return False
         self._waiting = 0
         # The gap of machines goes with their tolerance, and what the weights add falls
         # to about a tenth in a round.
         goal = max(AHEAD * found.excess, 0.5 * self.tol * abs(found.primal))
         factor = np.clip(goal / max(found.machine_gap, 1e-300), LARGEST_DROP, 0.2)
-        self.inner_tol = max(self.least_tol, float(factor) * self.inner_tol)
+        self.pace.inner_tol = max(self.least_tol, float(factor) * self.pace.inner_tol)
         return True
 
     @property
@@ -211,10 +204,16 @@ def gap_bound(spec: TaskSpec, solution: Solution) -> float:
 
 
 def solve_fixed(
-    problem: Problem, max_iter: int, weights: NDArray, before: Round | None = None
+    problem: Problem,
+    max_iter: int,
+    weights: NDArray | None = None,
+    before: Round | None = None,
 ) -> Found:
     """Solve the machines alone, with weights that are not to be changed."""
     problem.is_fixed = True
+    if before is not None:
+        weights = before.weights
+    assert weights is not None
     now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         over = problem.is_stopped or len(problem.rounds) >= max_iter

@@ -30,8 +30,10 @@ def descend(
 ) -> Found:
     """Solve the problem with p = 1; ``max_iter`` limits how often machines are.
 
-    It begins with ``weights`` and the machines of ``before``, where these are given.
+    It begins with ``weights``, or goes on from ``before``, where these are given.
     """
+    if before is not None:
+        weights = before.weights
     if weights is None:
         weights = problem.ball.uniform(problem.store.n_kernels)
     now = problem.solve(weights, before)
