@@ -10,12 +10,16 @@ from mercer.core.decompose import Task
 from mercer.core.problem import Solution, certify
 from mercer.gram import WholeGram
 from mercer.kernels.base import Kernel
+from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair
+from mercer.threads import Threads
 
 __all__ = ["are_spoilt", "rounding_errors", "to_solution"]
 
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
+# Support vectors that are looked at together.
+PART = 512
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
@@ -36,7 +40,7 @@ def to_solution(task: Task, error: float, tol: float) -> Solution:
 
 
 def rounding_errors(
-    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task]
+    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task], threads: Threads
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
 
@@ -49,15 +53,19 @@ def rounding_errors(
         n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
     )
     used = np.flatnonzero(np.diff(coefficients.indptr))
-    exact = np.zeros((len(sample), len(tasks)))
-    for first in range(0, len(used), 1024):
-        part = used[first : first + 1024]
+
+    def products(part: NDArray) -> NDArray:
         if isinstance(data, WholeGram):
             values = data.matrix[np.ix_(sample, part)].astype(np.float64)
         else:
             both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
             values = kernel.evaluate(Pair(*both))
-        exact += (coefficients[part].T @ values.T).T
+        return (coefficients[part].T @ values.T).T
+
+    parts = [used[first : first + PART] for first in range(0, len(used), PART)]
+    is_custom = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+    found = [products(p) for p in parts] if is_custom else threads.map(products, parts)
+    exact = sum(found, np.zeros((len(sample), len(tasks))))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
         at = np.searchsorted(own, sample)

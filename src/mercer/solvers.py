@@ -116,11 +116,11 @@ def solve_many(
         first = data.astype(np.float32)
     solve = _prepare(kernel, first, starts, tasks, settings, threads, progress)
     solve(SAFETY * tol)
-    errors = rounding_errors(kernel, data, tasks)
+    errors = rounding_errors(kernel, data, tasks, threads)
     if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
         # Smaller steps left undone make up for larger errors.
         solve(tol - 2.5 * errors.max())
-        errors = rounding_errors(kernel, data, tasks)
+        errors = rounding_errors(kernel, data, tasks, threads)
     if (
         are_spoilt(tasks, errors, tol)
         and isinstance(data, Operand)

@@ -114,16 +114,7 @@ def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp],
     Beside them, how many there are if they are not cut down to ``most``.
     """
     n = problem.store.n
-    distance = np.full(n, np.inf)
-    for spec, rows, solution in zip(
-        problem.specs, problem.rows, now.solutions, strict=True
-    ):
-        p, lo, hi, _, row, group = spec.problem
-        slack = solution.f[row] + p - np.asarray(solution.multipliers)[group]
-        beta = solution.beta
-        idle = np.where(beta <= lo, slack, np.where(beta >= hi, -slack, -np.inf))
-        idle[beta != 0] = -np.inf
-        np.minimum.at(distance, rows[row], idle)
+    distance = problem.margins(now)
     n_needed = int((distance <= 0).sum())
     n_support = int((distance == -np.inf).sum())
     count = min(n, max(n_support, min(most, int((1.0 + COMPANY) * n_needed) + 1)))

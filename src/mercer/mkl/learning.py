@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.certificates import rounding_errors
+from mercer.certificates import rounding_errors, to_solution
+from mercer.coefficients import Weights, coefficient_matrix
+from mercer.gram import apply
 from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
@@ -29,6 +31,9 @@ _ITERATIONS: dict[str, Iteration] = {
     "smo": minimise,
 }
 METHODS = ("uniform", "alignment", *_ITERATIONS)
+
+# Samples further from the margin than so many rounding errors stay where they are.
+CLEARANCE = 20.0
 
 
 class Part(NamedTuple):
@@ -95,16 +100,47 @@ def learn(
 def settled(
     problem: Problem, end: Found, kernel: Kernel, X: Any, samples: NDArray
 ) -> Found:
-    """Certify once more, with the rounding errors of kernel values in the gap."""
+    """Certify once more, with the rounding errors of kernel values in the gap.
+
+    They are estimated on a few samples; where that is not good enough, the products of
+    all samples that could matter are computed in double precision.
+    """
     last = end.last
     for task, solution in zip(problem.tasks, last.solutions, strict=True):
         task.beta, task.f = solution.beta, solution.f
     data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
-    errors = rounding_errors(kernel, as_operand(data), problem.tasks)
+    operand = as_operand(data)
+    errors = rounding_errors(kernel, operand, problem.tasks, problem.store.threads)
     solutions = [
         s._replace(error=max(s.error, 2.0 * float(e)))
         for s, e in zip(last.solutions, errors, strict=True)
     ]
     problem.rounds.pop()
-    found = Solved(solutions, last.s, last.F)
-    return problem.found(problem.certified(last.weights, found))
+    now = problem.certified(last.weights, Solved(solutions, last.s, last.F))
+    if not now.is_within(problem.tol) and not problem.store.is_double:
+        near = problem.margins(now) <= CLEARANCE * errors.max()
+        compute_products(problem, kernel, operand, np.flatnonzero(near))
+        solutions = [to_solution(task, 0.0, problem.tol) for task in problem.tasks]
+        problem.rounds.pop()
+        now = problem.certified(last.weights, Solved(solutions, last.s, last.F))
+    return problem.found(now)
+
+
+def compute_products(
+    problem: Problem, kernel: Kernel, data: Operand, samples: NDArray
+) -> None:
+    """Compute what machines say to some samples anew, in double precision."""
+    tasks, store = problem.tasks, problem.store
+    columns = [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    matrix = coefficient_matrix(store.n, columns)
+    used = np.flatnonzero(np.diff(matrix.indptr))
+    weights = Weights(matrix[used], np.searchsorted(used, store.starts).tolist())
+    left, right = (
+        Operand(data.raw_rows(rows).astype(np.float64)) for rows in (samples, used)
+    )
+    values = apply(kernel, left, right, weights, store.threads)
+    for t, (task, own) in enumerate(zip(tasks, problem.rows, strict=True)):
+        mine = np.isin(samples, own, assume_unique=True)
+        task.f = task.f.copy()
+        task.f[np.searchsorted(own, samples[mine])] = values[mine, t]
+        task.certificate = None

@@ -155,6 +155,23 @@ class Problem:
         self.rounds.append((-dual, now.gap, weights))
         return now
 
+    def margins(self, now: Round) -> NDArray:
+        """Return how far samples are from being needed, by the machine next to them.
+
+        Support vectors are needed, come what may.
+        """
+        distance = np.full(self.store.n, np.inf)
+        for spec, rows, solution in zip(
+            self.specs, self.rows, now.solutions, strict=True
+        ):
+            p, lo, hi, _, row, group = spec.problem
+            slack = solution.f[row] + p - np.asarray(solution.multipliers)[group]
+            beta = solution.beta
+            idle = np.where(beta <= lo, slack, np.where(beta >= hi, -slack, -np.inf))
+            idle[beta != 0] = -np.inf
+            np.minimum.at(distance, rows[row], idle)
+        return distance
+
     def tighten(self, found: Round) -> bool:
         """Solve machines more tightly if they hold the gap up; False if they cannot.
 

@@ -24,7 +24,7 @@ __all__ = ["make_store"]
 
 # Up to this many samples, and below this tolerance, values are in double precision.
 DOUBLE_UP_TO = 1000
-LEAST_FOR_SINGLE = 1e-5
+LEAST_FOR_SINGLE = 3e-5
 
 
 def make_store(
