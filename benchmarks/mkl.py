@@ -231,13 +231,13 @@ data = np.load(folder + "/grams.npz")
 K = [tensor(k) for k in data["K"]]
 K_test = [tensor(k) for k in data["K_test"]]
 answer = {"version": version("MKLpy")}
-for name in ("AverageMKL", "CKA", "EasyMKL"):
+trials = [("AverageMKL", dict(learner=SVC(C=C))), ("CKA", dict(learner=SVC(C=C)))]
+trials += [("EasyMKL", dict(lam=lam)) for lam in json.loads(sys.argv[3])]
+trials += [("EasyMKL", dict(lam=0.1, learner=SVC(C=C)))]
+for kind, settings in trials:
+    name = kind + "(" + ", ".join(f"{k}={v}" for k, v in settings.items()) + ")"
     try:
-        kind = getattr(algorithms, name)
-        if name == "EasyMKL":
-            model = kind(lam=0.1, multiclass_strategy="ova")
-        else:
-            model = kind(learner=SVC(C=C), multiclass_strategy="ova")
+        model = getattr(algorithms, kind)(multiclass_strategy="ova", **settings)
         wall, own = time.perf_counter(), time.process_time()
         model.fit(K, data["y"])
         times = dict(seconds=time.perf_counter() - wall,
@@ -253,7 +253,8 @@ for name in ("AverageMKL", "CKA", "EasyMKL"):
 def mklpy(is_fast: bool, limit: float = 1800.0) -> dict[str, Any]:
     """Fit EasyMKL, and the average and CKA with SVCs, and Mercer, on the same matrices.
 
-    Kernel values are counted for neither; MERCER_MKLPY_SIZE says how many images.
+    Kernel values are counted for neither; MERCER_MKLPY_SIZE says how many images,
+    MERCER_MKLPY_LAM which numbers to try in EasyMKL ("[0.1]").
     """
     program = os.environ.get("MERCER_MKLPY")
     if not program:
@@ -267,7 +268,8 @@ def mklpy(is_fast: bool, limit: float = 1800.0) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "grams.npz")
         np.savez(path, K=K, K_test=K_test, y=y, y_test=data.y_test)
-        command = [program, "-c", _MKLPY, folder, str(C)]
+        trials = os.environ.get("MERCER_MKLPY_LAM", "[0.1]")
+        command = [program, "-c", _MKLPY, folder, str(C), trials]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=limit, check=False

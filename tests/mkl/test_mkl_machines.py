@@ -15,6 +15,8 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer import SVC, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, name_columns
+from mercer.mkl import learning
+from mercer.mkl.learning import compute_products
 
 METHODS = ["uniform", "alignment", "group-lasso", "smo", "simple"]
 
@@ -368,3 +370,38 @@ def test_threads_do_not_change_results(data):
         )
         np.testing.assert_array_equal(one.weights_, two.weights_)
         np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+@pytest.mark.parametrize("error", [1e-2, 10.0])
+def test_a_gap_that_rounding_may_spoil_is_settled_in_double_precision(
+    error, monkeypatch
+):
+    """An estimate of the errors that leaves no room asks for the gap itself."""
+    X, y, _, _ = blend(1200)
+    looked_at = []
+
+    def settle(problem, kernel, data, samples):
+        looked_at.append(len(samples))
+        compute_products(problem, kernel, data, samples)
+
+    monkeypatch.setattr(
+        learning,
+        "rounding_errors",
+        lambda _kernel, _data, tasks, _threads: np.full(len(tasks), error),
+    )
+    monkeypatch.setattr(learning, "compute_products", settle)
+    tol = 1e-4
+    model = MKLClassifier(KERNELS, method="group-lasso", p=2, tol=tol).fit(X, y)
+    assert model.converged_
+    assert len(looked_at) == 1  # in single precision, and no second time
+    assert len(model.support_) <= looked_at[0] <= len(X)
+    assert (looked_at[0] == len(X)) == (error == 10.0)
+    beta = np.zeros(len(X))
+    beta[model.support_] = model.dual_coef_[0]
+    F = np.array([K @ beta for K in matrices(X)])
+    loss = np.maximum(0, 1 - y * (model.weights_ @ F + model.intercept_[0])).sum()
+    s = F @ beta
+    primal = 0.5 * model.weights_ @ s + loss
+    dual = y @ beta - 0.5 * np.linalg.norm(s)
+    assert primal - dual <= tol * primal
+    np.testing.assert_allclose(model.dual_gap_, primal - dual, atol=1e-6 * primal)
