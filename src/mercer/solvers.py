@@ -133,14 +133,10 @@ def solve_many(
             else spec
             for spec, task in zip(specs, tasks, strict=True)
         ]
+        precise = settings._replace(precise=True)
+        double = data.astype(np.float64)
         solutions = solve_many(
-            kernel,
-            data.astype(np.float64),
-            starts,
-            again,
-            settings._replace(precise=True),
-            threads,
-            progress,
+            kernel, double, starts, again, precise, threads, progress
         )
         return [
             s._replace(n_iter=s.n_iter + t.n_iter)

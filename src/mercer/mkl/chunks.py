@@ -51,6 +51,7 @@ def by_chunks(
     store = problem.store
     if not isinstance(store, GramsInMemory) or not _pays(problem):
         return iterate(problem, max_iter, weights)
+    chunk: Chunk | None = None
     now: Round | None = None
     tol = max(FIRST_TOLERANCE, problem.tol)
     memory = store.memory_for(_most_rows(problem))
@@ -83,8 +84,7 @@ def by_chunks(
         if n_needed <= len(wanted):
             tol = PART_OF_TOLERANCE * problem.tol
         rows = wanted
-    if now is None:
-        return iterate(problem, max_iter, weights)
+    del chunk, memory  # there is no room for all samples beside them
     return iterate(problem, max_iter, weights, now)
 
 

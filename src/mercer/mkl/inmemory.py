@@ -149,7 +149,7 @@ class GramsInMemory(BaseGrams):
             for t, (rows, values) in enumerate(columns):
                 add_rows(matrix, rows, factor * values, where.start, F[k, t, where])
 
-        parts = [(k, w) for k in range(self.n_kernels) for w in cut(self.n, 2048)]
+        parts = [(k, w) for k in range(self.n_kernels) for w in cut(self.n, SPAN)]
         self.threads.map(fill, parts)
         return F.transpose(0, 2, 1)
 
@@ -174,10 +174,10 @@ class GramsInMemory(BaseGrams):
         return F
 
     def squares(self, rows: NDArray, out: NDArray | None = None) -> NDArray:
-        squares = out
-        if squares is None:
-            shape = (self.n_kernels, len(rows), len(rows))
-            squares = np.empty(shape, np.result_type(*self.matrices))
+        shape = (self.n_kernels, len(rows), len(rows))
+        squares = (
+            np.empty(shape, np.result_type(*self.matrices)) if out is None else out
+        )
         columns = rows.astype(np.uint64)
 
         def fill(part: tuple[int, slice]) -> None:
@@ -210,17 +210,15 @@ class GramsInMemory(BaseGrams):
     def restricted(
         self, rows: NDArray, starts: list[int], memory: NDArray | None = None
     ) -> GramsInMemory:
-        if len(rows) == self.n:
+        m = len(rows)
+        if m == self.n:
             return self
         if memory is None:
-            memory = self.memory_for(len(rows))
-        shape = (self.n_kernels + 1, len(rows), len(rows))
-        *parts, total = memory[: np.prod(shape)].reshape(shape)
-        self.squares(
-            rows, memory[: total.size * self.n_kernels].reshape(-1, *total.shape)
-        )
-        store = GramsInMemory(parts, starts, self.threads)
-        store._sum = total
+            memory = self.memory_for(m)
+        parts = memory[: (self.n_kernels + 1) * m * m].reshape(-1, m, m)
+        self.squares(rows, parts[:-1])
+        store = GramsInMemory(list(parts[:-1]), starts, self.threads)
+        store._sum = parts[-1]
         return store
 
     def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
