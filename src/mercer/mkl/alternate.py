@@ -22,6 +22,8 @@ GROWTH = 1.6
 LONGEST = 12.0
 # Weights below this part of the largest are zero, where zeros are to be expected.
 NEGLIGIBLE = 1e-6
+# Part of the gap that is too small for machines to be what holds it up.
+TRIFLE = 0.01
 # Weight of a kernel that comes back.
 REVIVED = 1e-3
 
@@ -46,7 +48,7 @@ def alternate(
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:
             break
-        can_tighten = problem.tighten(now)
+        can_tighten = problem.tighten(now, TRIFLE)
         start, change = direction(ball, now)
         weights = moved(ball, start, now.s, pace.stretch * change)
         new = problem.solve(weights, now)

@@ -172,17 +172,19 @@ class Problem:
             np.minimum.at(distance, rows[row], idle)
         return distance
 
-    def tighten(self, found: Round) -> bool:
+    def tighten(self, found: Round, trifle: float = 0.0) -> bool:
         """Solve machines more tightly if they hold the gap up; False if they cannot.
 
-        They do if most of the gap is theirs; and if it does not fall, for weights that
-        follow machines solved loosely may go astray.
+        They do if most of the gap is theirs; and if it does not fall while more than a
+        ``trifle`` of it is, for weights that follow machines solved loosely may go
+        astray.
         """
         self._waiting += 1
         if found.gap < 0.5 * self._mark:
             self._mark, self._waiting = found.gap, 0
         wanted = max(found.excess, 0.5 * self.tol * abs(found.primal))
-        if found.machine_gap <= 0.5 * wanted and self._waiting < PATIENCE:
+        is_patient = self._waiting < PATIENCE or found.machine_gap <= trifle * wanted
+        if found.machine_gap <= 0.5 * wanted and is_patient:
             return True
         if self.pace.inner_tol <= self.least_tol:
             return False
