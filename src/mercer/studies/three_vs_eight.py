@@ -149,10 +149,11 @@ def roc(plan: Plan) -> Iterator[Item]:
     )
     yield Figure("roc", "ROC curves of the three kernels on the test part.", panels)
     test = {kernel: tuned(plan, kernel).test for kernel in KERNELS}
+    rival = max(("RBF", "linear"), key=test.__getitem__)
     yield judge_accuracy(
         "The polynomial kernel does best on the test part (98.20 against 97.90).",
         tuned(plan, "polynomial").scores > 0,
-        tuned(plan, "RBF").scores > 0,
+        tuned(plan, rival).scores > 0,
         truth,
         f"With the dual solved to the end: polynomial {test['polynomial']:.2f}, RBF "
         f"{test['RBF']:.2f}, linear {test['linear']:.2f}.",

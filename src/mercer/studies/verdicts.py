@@ -56,7 +56,7 @@ def judge_accuracy(
     # Without a sample on which they differ there is nothing to toss for.
     p = float(binomtest(b, b + c).pvalue) if b + c else 1.0
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    test = f"Right where the other is wrong: {b} against {c} test samples, {told}."
+    test = f"Only the one said to be better has {b} right, only the other {c}; {told}."
     return Finding(claim, b > c if p < LEVEL else None, evidence, test)
 
 
