@@ -101,10 +101,14 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path, studies):
         run(tmp_path)
     stored = json.loads((tmp_path / "results" / "a.json").read_text())
     assert [s["step"] for s in stored["steps"].values()] == ["one"]
-    assert "Table of a" in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "Table of a" in page
+    assert "The run was interrupted: 2 steps are missing" in page
     studies["a"] = make_study("a", [Step("one", good), Step("three", good)])
-    _, notes = run(tmp_path)
+    report, notes = run(tmp_path)
     assert notes.begun == ["a/three"]
+    assert report.n_left == 0
+    assert "interrupted:" not in report.page.read_text()
 
 
 def test_unknown_studies_are_named(tmp_path):
