@@ -31,8 +31,8 @@ def test_noise_is_no_win_and_no_defeat(b, c):
     found = judge_accuracy("better", first, second, truth, "so many")
     assert found.holds is None
     assert judge_accuracy("worse", second, first, truth, "").holds is None
-    told = f"better has {b} right, only the other {c}; p = {tails(b, c):.2g}."
-    assert found.test.endswith(told)
+    assert f"better is right on {b} test samples" in found.test
+    assert found.test.endswith(f"only the other on {c}; p = {tails(b, c):.2g}.")
     assert (found.claim, found.evidence) == ("better", "so many")
 
 
@@ -51,7 +51,7 @@ def test_only_samples_count_that_one_machine_has_right():
     first[:100], second[:100] = 1, 2
     second[100:106] = 1
     found = judge_accuracy("", first, second, truth, "")
-    assert found.holds is True and "better has 6 right, only the other 0" in found.test
+    assert found.holds is True and "better is right on 6 test samples" in found.test
 
 
 def test_equal_machines_are_rarely_told_apart():

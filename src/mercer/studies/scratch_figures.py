@@ -47,7 +47,7 @@ def convergence(plan: Plan) -> Iterator[Item]:
     data = images(plan, "mnist")
     m = 2 * len(data.y) // 10  # samples of a pair of classes
     passes = plan.pick(
-        (1, 2, 5, 10, 20, 40, 80, 120), (1, 2, 5, 10, 20, 40, 80), (1, 5)
+        (1, 2, 5, 10, 20, 40, 80, 120), (1, 2, 5, 10, 20, 40, 80), (1, 3, 5)
     )
     base = settings(plan, "Gaussian", "mnist")
     series: dict[str, Any] = {}

@@ -56,7 +56,10 @@ def judge_accuracy(
     # Without a sample on which they differ there is nothing to toss for.
     p = float(binomtest(b, b + c).pvalue) if b + c else 1.0
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
-    test = f"Only the one said to be better has {b} right, only the other {c}; {told}."
+    test = (
+        f"Only the one said to be better is right on {b} test samples, only the other "
+        f"on {c}; {told}."
+    )
     return Finding(claim, b > c if p < LEVEL else None, evidence, test)
 
 
