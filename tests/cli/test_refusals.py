@@ -1,5 +1,6 @@
 """What the command line refuses, with which exit code, and what it says."""
 
+import os
 import pickle
 import sys
 
@@ -16,6 +17,7 @@ from cli_files import (
 from sklearn.preprocessing import StandardScaler
 
 import mercer
+from mercer.cli.app import run
 
 pytest.importorskip("skops", reason="model files need skops")
 USAGE, DATA, MODEL = 2, 3, 4
@@ -192,6 +194,40 @@ def test_no_place_to_write(tmp_path, table):
     assert "does not exist. Create it" in line
     line = refused(USAGE, "fit", table, "--target", "kind", "--out", table, "--force")
     assert "is what is read" in line
+    line = refused(USAGE, "fit", table, "--target", "kind", "--out", table / "m")
+    assert f"{table} is a file. Give a folder." in line
+
+
+def test_no_permission_to_write_is_told_before_the_fit(tmp_path, table, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
+    monkeypatch.setattr(mercer.SVC, "fit", None)
+    args = ("fit", table, "--target", "kind", "--out", tmp_path / "m")
+    line = refused(USAGE, *args)
+    assert f"the folder {tmp_path} may not be written to." in line
+
+
+def test_a_full_disk(tmp_path, fitted, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    data, model = fitted
+    monkeypatch.setattr("os.fsync", full)
+    line = refused(USAGE, "predict", model, data, "--out", tmp_path / "p.csv")
+    assert line == "mercer: No space left on device."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bound_that_is_no_number(fitted):
+    data, model = fitted
+    line = refused(USAGE, "evaluate", model, data, "--at-least", "nan")
+    assert "--at-least must be a number; got nan." in line
+
+
+def test_errors_of_usage_are_sentences(capsys):
+    assert run(["fit", "t.csv", "--out", "m", "--C", "much"]) == USAGE
+    said = capsys.readouterr().err
+    assert said.endswith(". See mercer fit --help.\n")
+    assert said.startswith("mercer: ") and len(said.splitlines()) == 1
 
 
 def test_columns_that_do_not_match(tmp_path, fitted):

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 
 import pytest
 
@@ -7,7 +8,7 @@ import mercer.studies
 from mercer.datasets.places import VARIABLE
 from mercer.studies import reproduce
 from mercer.studies.data import Data, data_folder
-from mercer.studies.results import Row, Unavailable
+from mercer.studies.results import Finding, Row, Unavailable
 from mercer.studies.store import Outcome, Store, step_key
 from mercer.studies.study import Step, Study, Table
 from mercer.studies.watch import Watcher
@@ -100,10 +101,14 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path, studies):
         run(tmp_path)
     stored = json.loads((tmp_path / "results" / "a.json").read_text())
     assert [s["step"] for s in stored["steps"].values()] == ["one"]
-    assert "Table of a" in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "Table of a" in page
+    assert "The run was interrupted: 2 steps are missing" in page
     studies["a"] = make_study("a", [Step("one", good), Step("three", good)])
-    _, notes = run(tmp_path)
+    report, notes = run(tmp_path)
     assert notes.begun == ["a/three"]
+    assert report.n_left == 0
+    assert "interrupted:" not in report.page.read_text()
 
 
 def test_unknown_studies_are_named(tmp_path):
@@ -148,3 +153,27 @@ def test_the_sample_is_split_without_overlap():
     assert len(data.mnist.y) == 4000 and len(data.mnist.y_test) == 1000
     assert not rows[0] & rows[1]
     assert Data(sample=True, seed=4).fingerprint != data.fingerprint
+
+
+def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
+    def claims(plan):
+        yield Finding("Surely so.", True, "A", "p < 0.001")
+        yield Finding("Surely not.", False, "B", "p = 0.01")
+        yield Finding("Who knows.", None, "C", "p = 0.4")
+
+    studies["a"] = make_study("a", [Step("claims", claims)])
+    run(tmp_path)
+    report, notes = run(tmp_path)  # as stored
+    assert notes.begun == []
+    page = report.page.read_text()
+    tags = re.findall(r'class="tag (\w+)">([^<]*)<', page)
+    assert tags == [
+        ("beaten", "holds"),
+        ("below", "does not hold"),
+        ("soft", "no difference beyond chance"),
+    ]
+    assert "<b>1</b> claims that did not hold,\n1 that did, 1 without" in page
+    # The opening lists what is refuted and what is open, not what holds.
+    counted = [page.count(claim) for claim in ("Surely so.", "Surely not.", "Who kno")]
+    assert counted == [1, 2, 2]
+    assert page.count("p = 0.4") == 2

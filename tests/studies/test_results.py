@@ -23,10 +23,16 @@ from mercer.studies.results import (
         Row("t", "a", {}, n_test={"acc1": 5, "acc2": 7}),
         Figure("f", "caption", ("<svg/>", "<svg/>")),
         Finding("claim", False, "evidence"),
+        Finding("claim", None, "evidence", "p = 0.5"),
     ],
 )
 def test_items_survive_json(item):
     assert from_json(json.loads(json.dumps(to_json(item)))) == item
+
+
+def test_findings_stored_before_there_was_a_test_are_read():
+    stored = {"kind": "finding", "claim": "c", "holds": True, "evidence": "e"}
+    assert from_json(stored) == Finding("c", True, "e", "")
 
 
 def test_numbers_of_numpy_become_plain_and_what_is_not_finite_none():

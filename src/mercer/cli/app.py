@@ -57,8 +57,9 @@ def _common(
 ) -> None:
     """Kernel machines on tables, LIBSVM files and folders of images.
 
-    Exit codes: 0 fine; 1 the answer is not good enough (--strict, --at-least); 2 the
-    command cannot be run as given; 3 bad data; 4 bad model file; 130 interrupted.
+    Exit codes: 0 fine; 1 the answer is not good enough (--strict, --at-least);
+    2 the command cannot be run as given; 3 bad data; 4 bad model file;
+    130 interrupted.
     """
 
 
@@ -73,6 +74,7 @@ def run(args: list[str] | None = None) -> int:
         message = error.format_message()
         context = getattr(error, "ctx", None)
         if message and context is not None:
-            tell(f"{message} See {context.command_path} --help.")
+            stop = "" if message[-1] in ".?!" else "."
+            tell(f"{message}{stop} See {context.command_path} --help.")
         return USAGE
     return code if isinstance(code, int) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -54,6 +55,8 @@ def evaluate(
     quiet: options.Quiet = False,
 ) -> None:
     """Compare what a model predicts with what is known, in figures and numbers."""
+    if at_least is not None and math.isnan(at_least):
+        raise UsageFailure("--at-least must be a number; got nan.")
     if out is not None:
         _check_folder(out, [REPORT], force)
     found = load_model(model)

@@ -87,13 +87,22 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
             except BrokenPipeError:  # the reader of a pipe has seen enough
                 raise
             except (ImportError, OSError) as error:
-                message, code = str(error), USAGE
+                message, code = _reason(error), USAGE
             except MemoryError as error:
                 message, code = f"there is not enough memory ({error}).", USAGE
         tell(message)
         raise typer.Exit(code)
 
     return run
+
+
+def _reason(error: ImportError | OSError) -> str:
+    """Return what went wrong, without the number that the system has for it."""
+    told = getattr(error, "strerror", None)
+    if told is None:
+        return str(error)
+    name = getattr(error, "filename", None)
+    return f"{told}." if name is None else f"{name}: {told}."
 
 
 def _tell_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,15 @@ import typer
 from mercer.cli.failures import UsageFailure
 from mercer.writing import replacing
 
-__all__ = ["check_free", "print_json", "print_pairs", "to_csv", "to_json", "write"]
+__all__ = [
+    "check_folder",
+    "check_free",
+    "print_json",
+    "print_pairs",
+    "to_csv",
+    "to_json",
+    "write",
+]
 
 
 def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) -> None:
@@ -30,6 +39,15 @@ def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) 
             raise UsageFailure(f"{path} exists. Overwrite it with --force.")
         if not path.parent.exists():
             raise UsageFailure(f"the folder {path.parent} does not exist. Create it.")
+        check_folder(path.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder in which no file can be made."""
+    if not folder.is_dir():
+        raise UsageFailure(f"{folder} is a file. Give a folder.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageFailure(f"the folder {folder} may not be written to. Give another.")
 
 
 def write(path: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ from mercer.cli.failures import (
     reporting,
     tell,
 )
-from mercer.cli.printing import print_json
+from mercer.cli.printing import check_folder, print_json
 
 __all__ = ["reproduce"]
 
@@ -42,14 +42,16 @@ def reproduce(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compute everything again.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of every split.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed of every split.")
+    ] = 0,
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Make the tables and figures of five studies again, ours beside the published.
 
-    Results are stored as they are computed; after an interruption the same command goes
-    on where it stopped.
+    Results are stored as they are computed; after an interruption the same
+    command goes on where it stopped.
     """
     # Plots and studies are slow to import, and no other command needs them.
     from mercer.studies import STUDIES
@@ -62,6 +64,7 @@ def reproduce(
         )
     if data is not None and not data.is_dir():
         raise UsageFailure(f"--data {data} is not a folder.")
+    _make_folder(out)
     try:
         report = run(
             studies or None,
@@ -88,7 +91,20 @@ def reproduce(
     else:
         typer.echo(f"The page is {report.page.resolve()}")
     if report.failed:
+        n = len(report.failed)
         raise PoorAnswer(
-            f"{len(report.failed)} steps failed: {', '.join(report.failed)}. The page "
-            "says why; the same command tries them again."
+            f"{n} {'step' if n == 1 else 'steps'} failed: {', '.join(report.failed)}. "
+            "The page says why; the same command tries again."
         )
+
+
+def _make_folder(out: Path) -> None:
+    """Make the folder of the page, or say why not, before any work."""
+    if not out.exists():
+        try:
+            out.mkdir(parents=True)
+        except OSError as error:
+            raise UsageFailure(
+                f"--out {out} cannot be made: {error.strerror}. Give another folder."
+            ) from error
+    check_folder(out)

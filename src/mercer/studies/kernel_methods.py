@@ -147,6 +147,7 @@ def pca_scaling(plan: Plan) -> Iterator[Item]:
         f"That is so of the report's pointwise projection; true kernel PCA needs the "
         f"n × n matrix: at n = {sizes[-1]:,} it takes {times['kernel PCA'][-1]:.3f} s, "
         f"PCA {times['PCA'][-1]:.4f} s.",
+        "Less than ten times as long counts as the same order.",
     )
 
 
@@ -211,6 +212,7 @@ def clusters(plan: Plan) -> Iterator[Item]:
         "Errors of the projection by γ: "
         + ", ".join(f"{g:g}: {e:.0f} %" for g, e in zip(GAMMAS, flat, strict=True))
         + ". The best γ depends on the scale of the rings.",
+        "Up to 5 % counts as apart.",
     )
 
 

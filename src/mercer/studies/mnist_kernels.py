@@ -36,9 +36,10 @@ from mercer.studies.mnist_protocol import (
     STEPS,
     Entry,
 )
-from mercer.studies.results import Figure, Finding, Item, Row
+from mercer.studies.results import Figure, Item, Row
 from mercer.studies.search import choose, digit_features, mean_distance
 from mercer.studies.study import Plan, Step, Study, percent, timed_fit
+from mercer.studies.verdicts import judge_accuracy
 
 __all__ = ["STUDY"]
 
@@ -152,14 +153,15 @@ def schemes(plan: Plan) -> Iterator[Item]:
     X, X_test = features(plan, FULL)
     kernel = parse(PRODUCT)
     K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
-    scores = {}
+    found, scores = {}, {}
     for name, model in {
         "one-vs-one, votes": one_vs_rest(plan, 1.0, multiclass="ovo", decode="votes"),
         "one-vs-rest, Platt, β = 1": one_vs_rest(plan, 1.0),
         "one-vs-rest, Platt, β = 3": one_vs_rest(plan, 3.0),
     }.items():
         fitted = timed_fit(model, K, data.y)
-        scores[name] = percent(model.predict(K_test), data.y_test)
+        found[name] = model.predict(K_test)
+        scores[name] = percent(found[name], data.y_test)
         yield Row(
             "schemes",
             name,
@@ -168,9 +170,12 @@ def schemes(plan: Plan) -> Iterator[Item]:
             gap=fitted.gap,
         )
     ovo, _, ovr = scores.values()
-    yield Finding(
+    by_ovo, _, by_ovr = found.values()
+    yield judge_accuracy(
         "One-vs-one is generally less accurate than one-vs-rest with Platt's scaling.",
-        ovo < ovr,
+        by_ovr,
+        by_ovo,
+        data.y_test,
         f"On {len(data.y_test):,} test images: one-vs-one {ovo:.2f} %, one-vs-rest "
         f"{ovr:.2f} %.",
     )
@@ -179,30 +184,37 @@ def schemes(plan: Plan) -> Iterator[Item]:
 def clean_up(plan: Plan) -> Iterator[Item]:
     """What each switch of the clean-up is worth, and the report's claims about it."""
     data, kernel = images(plan), parse(PRODUCT)
-    scores = {}
+    found, scores = {}, {}
     for name, clean in CLEANINGS.items():
         X, X_test = features(plan, clean)
         model = SVC(C=C_MINUS, kernel=kernel)
         fitted = timed_fit(model, X, data.y)
-        scores[name] = percent(model.predict(X_test), data.y_test)
+        found[name] = model.predict(X_test)
+        scores[name] = percent(found[name], data.y_test)
         values = {"acc2": scores[name]}
         yield Row("clean-up", name, values, seconds=fitted.seconds, gap=fitted.gap)
     told = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
-    yield Finding(
+    yield judge_accuracy(
         "Trimming the black border improves the classifier, from 94.90 to 97.10.",
-        scores["deskew, trim, blur"] > scores["deskew, blur"],
+        found["deskew, trim, blur"],
+        found["deskew, blur"],
+        data.y_test,
         f"With the product kernel, one-vs-one, on test images: {told}.",
     )
-    yield Finding(
+    yield judge_accuracy(
         "Deskewing by the Hough transform and blurring improve it.",
-        scores["deskew, trim, blur"] > scores["trim"],
-        "The dominant line of a digit is often not its stem; deskewing by moments, "
-        "which "
+        found["deskew, trim, blur"],
+        found["trim"],
+        data.y_test,
+        f"{scores['deskew, trim, blur']:.2f} against {scores['trim']:.2f}. The "
+        "dominant line of a digit is often not its stem; deskewing by moments, which "
         f"the report did not try, gives {scores['moments, trim, blur']:.2f}.",
     )
-    yield Finding(
+    yield judge_accuracy(
         "With the median filter the overall performance drops.",
-        scores["deskew, trim, median"] < scores["deskew, trim, blur"],
+        found["deskew, trim, blur"],
+        found["deskew, trim, median"],
+        data.y_test,
         f"{scores['deskew, trim, median']:.2f} against "
         f"{scores['deskew, trim, blur']:.2f}.",
     )

@@ -77,6 +77,7 @@ class Summary(NamedTuple):
     below: list[tuple[str, str, str, Cell]]
     best: list[Best]
     refuted: list[tuple[str, Finding]]
+    undecided: list[tuple[str, Finding]]
     held: int
     n_failed: int
     n_unavailable: int
@@ -178,7 +179,7 @@ def _duration(seconds: float) -> str:
 def summarise(sections: Sequence[Section]) -> Summary:
     """Count what matched, what was beaten and what was not, and pick out the best."""
     counts = {"beaten": 0, "matched": 0, "below": 0}
-    below, best, refuted, held = [], [], [], 0
+    below, best, findings = [], [], []
     for section in sections:
         name = section.report.study.name
         for shown in section.tables:
@@ -193,10 +194,12 @@ def summarise(sections: Sequence[Section]) -> Summary:
                         if cell.comparison.verdict == "below":
                             where = f"{line.label}, {heading}"
                             below.append((name, where, line.note, cell))
-        held += sum(finding.holds for finding in section.findings)
-        refuted += [(name, f) for f in section.findings if not f.holds]
+        findings += [(name, finding) for finding in section.findings]
     lost = {"failed": 0, "unavailable": 0}
     for section in sections:
         for trouble in section.troubles:
             lost[trouble.status] += len(trouble.steps)
-    return Summary(counts, below, best, refuted, held, *lost.values())
+    refuted = [(name, f) for name, f in findings if f.holds is False]
+    undecided = [(name, f) for name, f in findings if f.holds is None]
+    held = sum(f.holds is True for _, f in findings)
+    return Summary(counts, below, best, refuted, undecided, held, *lost.values())

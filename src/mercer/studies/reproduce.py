@@ -46,6 +46,7 @@ class Report(NamedTuple):
     seconds: float
     machine: dict[str, Any]
     page: Path
+    n_left: int = 0  #: steps that an interruption kept from running
 
     @property
     def failed(self) -> list[str]:
@@ -120,6 +121,7 @@ def reproduce(
                 time.perf_counter() - started,
                 describe_machine(),
                 out / "index.html",
+                sum(map(len, steps)) - sum(len(r.outcomes) for r in reports),
             )
             write_atomically(report.page, render(report))
             return report

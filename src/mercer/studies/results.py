@@ -61,11 +61,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of a report, or one of ours, and whether the numbers bear it out."""
+    """A claim of a report, or one of ours, and whether the numbers bear it out.
+
+    ``holds`` is None where chance is enough to explain the numbers; ``test`` says what
+    was counted as a difference.
+    """
 
     claim: str
-    holds: bool
+    holds: bool | None
     evidence: str
+    test: str = ""
 
 
 Item = Row | Figure | Finding

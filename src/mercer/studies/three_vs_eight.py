@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from mercer import SVC
 from mercer.datasets import per_class_split, train_validation_test_split
 from mercer.studies import figures
-from mercer.studies.results import Figure, Finding, Item, Row
+from mercer.studies.results import Figure, Item, Row
 from mercer.studies.search import (
     Choice,
     choose,
@@ -22,6 +22,7 @@ from mercer.studies.search import (
     validate_on,
 )
 from mercer.studies.study import Fitted, Plan, Step, Study, Table, percent, timed_fit
+from mercer.studies.verdicts import judge_accuracy
 
 __all__ = ["STUDY"]
 
@@ -148,9 +149,12 @@ def roc(plan: Plan) -> Iterator[Item]:
     )
     yield Figure("roc", "ROC curves of the three kernels on the test part.", panels)
     test = {kernel: tuned(plan, kernel).test for kernel in KERNELS}
-    yield Finding(
+    rival = max(("RBF", "linear"), key=test.__getitem__)
+    yield judge_accuracy(
         "The polynomial kernel does best on the test part (98.20 against 97.90).",
-        test["polynomial"] > test["RBF"],
+        tuned(plan, "polynomial").scores > 0,
+        tuned(plan, rival).scores > 0,
+        truth,
         f"With the dual solved to the end: polynomial {test['polynomial']:.2f}, RBF "
         f"{test['RBF']:.2f}, linear {test['linear']:.2f}.",
     )
