@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC as TheirSVC
 
 from mercer import SVC, machine
 
@@ -42,3 +44,37 @@ def test_linear_prediction_needs_no_kernel_block(overlapping, monkeypatch):
     monkeypatch.setattr(machine, "apply", None)
     expected = X @ model.coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_a_function_of_a_matrix_that_is_no_number(dtype):
+    """It is called with the whole matrix, as scikit-learn calls it."""
+    X = np.array([["a", "b"], ["a", "c"], ["d", "e"], ["d", "f"]], dtype=dtype)
+    y = [0, 0, 1, 1]
+
+    def matches(A, B):
+        return (A[:, None] == B[None]).sum(axis=2).astype(float)
+
+    model, theirs = (kind(kernel=matches).fit(X, y) for kind in (SVC, TheirSVC))
+    expected = theirs.decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
+
+
+def test_blanks_around_precomputed(overlapping):
+    X, y = overlapping
+    model = SVC(kernel=" precomputed ").fit(X @ X.T, y)
+    expected = SVC(kernel="precomputed").fit(X @ X.T, y)
+    np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+
+
+def test_a_matrix_that_is_not_symmetric(overlapping):
+    X, y = overlapping
+    K = X @ X.T
+    K[0] += 1.0
+    with pytest.warns(ConvergenceWarning, match="must be symmetric"):
+        SVC(kernel="precomputed").fit(K, y)
+
+
+def test_weights_of_features_before_fit():
+    with pytest.raises(AttributeError, match="only available after fit"):
+        _ = SVC(kernel="linear").coef_

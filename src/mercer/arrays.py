@@ -22,7 +22,9 @@ def is_numeric(X: Any) -> bool:
 
 
 def things(X: Any) -> NDArray:
-    """Return samples that are no numbers as an array of objects."""
+    """Return samples that are no numbers as an array of objects, a matrix as it is."""
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        return X.astype(object)
     result = np.empty(len(X), dtype=object)
     for i, thing in enumerate(X):
         result[i] = thing

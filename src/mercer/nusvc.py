@@ -18,8 +18,8 @@ __all__ = ["NuSVC"]
 class NuSVC(KernelClassifier):
     r"""Classification with :math:`\nu` in place of C.
 
-    :math:`\nu` is at least the share of support vectors and at most the share of margin
-    errors. The dual problem of two classes is
+    :math:`\nu` is at least the share of margin errors and at most the share of support
+    vectors. The dual problem of two classes is
 
     .. math::
 
