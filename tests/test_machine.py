@@ -1,12 +1,14 @@
 """What all machines share after the fit."""
 
+import warnings
+
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC as TheirSVC
 
-from mercer import SVC, machine
+from mercer import SVC, SVR, NuSVC, machine
 
 
 @pytest.fixture
@@ -78,3 +80,46 @@ def test_a_matrix_that_is_not_symmetric(overlapping):
 def test_weights_of_features_before_fit():
     with pytest.raises(AttributeError, match="only available after fit"):
         _ = SVC(kernel="linear").coef_
+
+
+WORDS = ["a", "bb", "ccc", "dd", "e", "ffff"]
+
+
+def alike(A, B):
+    return np.array([[1.0 / (1 + abs(len(a) - len(b))) for b in B] for a in A])
+
+
+@pytest.mark.parametrize("kind", [SVC, SVR])
+def test_targets_of_words(kind):
+    y = np.array([0, 1, 1, 0, 0, 1])
+    model = kind(kernel=alike).fit(WORDS, y)
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        other = kind(kernel=alike).fit(WORDS, y[:, None])
+    np.testing.assert_array_equal(model.predict(WORDS), other.predict(WORDS))
+    for bad in (None, np.ones((6, 2))):
+        with pytest.raises(ValueError, match="y should be a 1d array"):
+            kind(kernel=alike).fit(WORDS, bad)
+
+
+def test_words_in_a_series():
+    pandas = pytest.importorskip("pandas")
+    y = [0, 1, 1, 0, 0, 1]
+    model = SVC(kernel=alike).fit(pandas.Series(WORDS), y)
+    expected = SVC(kernel=alike).fit(WORDS, y).predict(WORDS)
+    np.testing.assert_array_equal(model.predict(pandas.Series(WORDS)), expected)
+
+
+def test_words_have_no_features():
+    model = SVC().fit(np.eye(3), [0, 1, 1]).set_params(kernel=alike)
+    assert not hasattr(model.fit(WORDS[:2], [0, 1]), "n_features_in_")
+
+
+@pytest.mark.parametrize("nu", [0.3, 1e-5])
+def test_a_margin_that_is_no_more_than_rounding(overlapping, nu):
+    X, y = overlapping
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        NuSVC(nu=nu, kernel="linear").fit(X, y)
+    texts = [str(w.message) for w in caught]
+    assert any("Raise nu=1e-05" in text for text in texts) == (nu == 1e-5)
+    assert len(texts) <= 1

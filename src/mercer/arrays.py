@@ -13,7 +13,7 @@ __all__ = ["as_dense", "frozen", "is_numeric", "things"]
 
 def is_numeric(X: Any) -> bool:
     """Tell whether samples are numbers, or something for a function only."""
-    if sparse.issparse(X) or hasattr(X, "dtypes"):
+    if sparse.issparse(X) or (hasattr(X, "dtypes") and X.ndim == 2):
         return True
     try:
         return np.asarray(X).dtype.kind in "fiubc"

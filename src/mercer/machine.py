@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
@@ -188,8 +189,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         for name in ("probA_", "probB_", "_means", "_samples"):  # of an earlier fit
             vars(self).pop(name, None)
         if self._is_function() and not is_numeric(X):
-            X, y = things(X), None if y is None else np.asarray(y)
+            if self._takes_targets:
+                y = column_or_1d(y, warn=True)
+            X = things(X)
             check_consistent_length(X, y)
+            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+                vars(self).pop(name, None)
             self.shape_fit_ = X.shape
             return X, y
         settings: dict[str, Any] = dict(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from mercer.classifier import KernelClassifier
@@ -182,7 +184,16 @@ class NuSVC(KernelClassifier):
         -------
         self
         """
+        self._n_vague = 0
         self._fit(X, y, sample_weight)
+        if n_vague := vars(self).pop("_n_vague"):
+            warnings.warn(
+                f"The margin of {n_vague} problems is no more than what is left of the "
+                f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
+                f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
+                ConvergenceWarning,
+                stacklevel=3,  # where the user called fit, past a wrapper
+            )
         return self
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
@@ -200,6 +211,7 @@ class NuSVC(KernelClassifier):
     def _rescaled(self, solution: Solution) -> Solution:
         plus, minus = (*solution.multipliers, 0.0)[:2]
         margin = 0.5 * (plus - minus)
+        self._n_vague += bool(margin <= solution.kkt_gap + solution.error)
         if not margin > 0:
             return solution
         return solution._replace(
