@@ -187,14 +187,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         # Validation leaves a plain array; names of columns have to be read before.
         self._views = views_of(X)
         for name in ("probA_", "probB_", "_means", "_samples"):  # of an earlier fit
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if self._is_function() and not is_numeric(X):
             if self._takes_targets:
                 y = column_or_1d(y, warn=True)
             X = things(X)
             check_consistent_length(X, y)
             for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             self.shape_fit_ = X.shape
             return X, y
         settings: dict[str, Any] = dict(

@@ -186,7 +186,7 @@ class NuSVC(KernelClassifier):
         """
         self._n_vague = 0
         self._fit(X, y, sample_weight)
-        if n_vague := vars(self).pop("_n_vague"):
+        if n_vague := self.__dict__.pop("_n_vague"):
             warnings.warn(
                 f"The margin of {n_vague} problems is no more than what is left of the "
                 f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
