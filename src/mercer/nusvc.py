@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from mercer.classifier import KernelClassifier
@@ -191,7 +190,6 @@ class NuSVC(KernelClassifier):
                 f"The margin of {n_vague} problems is no more than what is left of the "
                 f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
                 f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
-                ConvergenceWarning,
                 stacklevel=3,  # where the user called fit, past a wrapper
             )
         return self
