@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
@@ -321,3 +322,45 @@ def test_hundred_classes(rng):
     assert ours.converged_
     assert ours.dual_coef_.shape == theirs.dual_coef_.shape
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.999
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (dict(), dict(multiclass="ovr"), "multiclass='ovr' was set after fit"),
+        (dict(multiclass="ovr"), dict(multiclass="ovo"), "multiclass='ovo' was set"),
+        (dict(), dict(decode="barycentre"), "decode='barycentre' was not set before"),
+        (dict(), dict(probability=True), "decode='platt' was not set before fit"),
+        (dict(), dict(kernel=np.dot), "kernel=.*dot.* was set after fit"),
+    ],
+)
+def test_what_is_set_after_fit(blobs, before, after, message):
+    X, y, _, _ = blobs
+    model = SVC(**before).fit(X, y).set_params(**after)
+    with pytest.raises(NotFittedError, match=message):
+        model.predict(X)
+
+
+def test_nothing_is_left_of_an_earlier_fit(blobs):
+    X, y, _, _ = blobs
+    model = SVC(probability=True).fit(X, y)
+    model.set_params(probability=False).fit(-X, y).set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False"):
+        model.predict_proba(X)
+    assert not hasattr(model, "probA_")
+
+
+def test_histograms_only_for_prediction_too(blobs):
+    X, y, _, _ = blobs
+    model = SVC(kernel="0.5 * chi2@[0, 2] + linear").fit(np.abs(X), y)
+    with pytest.raises(ValueError, match=r"Chi2 is for histograms: .* least is -"):
+        model.predict(X)
+
+
+def test_nearest_means_of_what_is_no_number():
+    def alike(A, B):
+        return np.array([[1.0 * (a == b) for b in B] for a in A])
+
+    model = SVC(kernel=alike, multiclass="ovr", decode="barycentre")
+    with pytest.raises(ValueError, match="'barycentre' needs numbers"):
+        model.fit(["a", "b", "c"], [0, 1, 2])

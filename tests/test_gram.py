@@ -161,3 +161,35 @@ def test_chosen_rows_on_the_right_inside_a_worker(rng):
         )
     expected = kernel.block(X[:9].astype(float), X[index].astype(float))
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [RBF, kernels.Laplacian(0.3), kernels.Linear()])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_sides_of_different_width(X, kernel, form):
+    for left, right in ((X, X[:, :4]), (X[:, :4], X)):
+        for evaluate in (kernel.block, lambda *sides: gram_matrix(kernel, *sides)):
+            with pytest.raises(ValueError, match=r"same columns; got .*, [46]\)"):
+                evaluate(form(left), form(right))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", np.dot, None])
+def test_what_is_no_kernel(X, kernel):
+    with pytest.raises(TypeError, match=r"takes a kernel .* got .* kernels\.parse"):
+        gram_matrix(kernel, X)
+
+
+def test_both_sides_must_be_histograms(X):
+    for left, right in ((X, abs(X)), (abs(X), X)):
+        with pytest.raises(ValueError, match="Chi2 is for histograms"):
+            gram_matrix(kernels.Chi2(), left, right)
+
+
+def test_complex_numbers(X):
+    with pytest.raises(ValueError, match=r"real numbers; got .* complex"):
+        gram_matrix(RBF, X * 1j)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_no_rows_have_a_scale(X, form, recwarn):
+    assert gram_matrix(kernels.RBF(), form(X), form(X[:0])).shape == (700, 0)
+    assert not recwarn

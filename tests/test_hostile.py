@@ -134,9 +134,14 @@ LATER = [
     (
         CLASSIFIERS,
         dict(class_weight={0: np.nan}),
-        "class_weight must be finite, got {0: nan}",
+        "class_weight must be finite and >= 0, got {0: nan}",
     ),
-    (CLASSIFIERS, dict(class_weight={0: np.inf}), "class_weight must be finite, got"),
+    (CLASSIFIERS, dict(class_weight={0: np.inf}), "class_weight must be finite and"),
+    (
+        CLASSIFIERS,
+        dict(class_weight={0: -2.0}),
+        "class_weight .* got {0: -2.0}",
+    ),
     (CLASSIFIERS, dict(class_weight={0: "a"}), "could not convert string to float"),
     (CLASSIFIERS, dict(class_weight={0: 0}), "weights belong to the same class"),
     (

@@ -114,8 +114,8 @@ def test_memory_does_not_change_the_solution(solver, cache_size):
 def test_too_little_memory(solver):
     X, y = problem(400)
     message = (
-        rf"solver='{solver}' needs the whole Gram matrix, 2 MB for 400 samples; "
-        r"cache_size=0\.5 allows 0 MB\. Raise cache_size, or use solver='decompose'\."
+        rf"solver='{solver}' needs the whole Gram matrix, 1.53 MB for 400 samples; "
+        r"cache_size=0\.5 allows 0\.5 MB\. Raise cache_size, or use solver='decompos"
     )
     with pytest.raises(MemoryError, match=message):
         SVC(solver=solver, cache_size=0.5).fit(X, y)

@@ -1,5 +1,7 @@
 """The smallest ball: known sets, a generic optimiser, the one-class machine."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -164,3 +166,31 @@ def test_forms_of_data_and_kernel(rng, form, C):
     if form != "precomputed":  # which cannot know k(x, x) of other samples
         distance = plain.center_distance(X)
         np.testing.assert_allclose(model.center_distance(data), distance, atol=1e-3)
+
+
+def test_weights_are_factors_of_large_C(rng):
+    X = rng.standard_normal((20, 2))
+    weight = np.full(20, 0.1)
+    weight[3] = 0.004
+    model = SVDD(C=10.0, tol=1e-6).fit(X, sample_weight=weight)
+    bounds = np.full(20, 1.0)
+    bounds[3] = 0.04
+    expected = SVDD(C=1.0, tol=1e-6).fit(X, sample_weight=bounds)
+    assert model.radius_ == pytest.approx(expected.radius_)
+    np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+
+
+@pytest.mark.parametrize("C", [None, 1.0, 10.0])
+def test_one_sample_is_not_outside(C):
+    model = SVDD(C=C).fit([[1.0, 2.0]])
+    assert model.outliers_.tolist() == []
+    assert model.boundary_.tolist() == [0]
+
+
+def test_a_matrix_without_ones_on_the_diagonal_is_mentioned(rng):
+    X = rng.standard_normal((10, 2))
+    with pytest.warns(UserWarning, match=r"k\(x, x\) = 1, and the diagonal .* Divide"):
+        SVDD(kernel="precomputed").fit(X @ X.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SVDD(kernel="precomputed").fit(matrix(X, X, "rbf", gamma=0.5))

@@ -13,7 +13,7 @@ __all__ = ["as_dense", "frozen", "is_numeric", "things"]
 
 def is_numeric(X: Any) -> bool:
     """Tell whether samples are numbers, or something for a function only."""
-    if sparse.issparse(X) or hasattr(X, "dtypes"):
+    if sparse.issparse(X) or (hasattr(X, "dtypes") and X.ndim == 2):
         return True
     try:
         return np.asarray(X).dtype.kind in "fiubc"
@@ -22,7 +22,9 @@ def is_numeric(X: Any) -> bool:
 
 
 def things(X: Any) -> NDArray:
-    """Return samples that are no numbers as an array of objects."""
+    """Return samples that are no numbers as an array of objects, a matrix as it is."""
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        return X.astype(object)
     result = np.empty(len(X), dtype=object)
     for i, thing in enumerate(X):
         result[i] = thing

@@ -153,8 +153,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.class_weight_ = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y
         )
-        if not np.isfinite(self.class_weight_).all():
-            raise ValueError(f"class_weight must be finite, got {self.class_weight!r}.")
+        if not (np.isfinite(self.class_weight_) & (self.class_weight_ >= 0)).all():
+            raise ValueError(
+                f"class_weight must be finite and >= 0, got {self.class_weight!r}."
+            )
         return codes
 
     def _tasks(self, y: NDArray[np.intp], sample_weight: NDArray) -> Tasks:
@@ -252,6 +254,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_array(self.dual_coef_)
 
+    def _check_internals(self) -> None:
+        super()._check_internals()
+        n_rows = self.code_.shape[1]
+        if self.multiclass == "ovo":
+            n_rows = len(self.classes_) - 1
+        if self.dual_coef_.shape[0] != n_rows:
+            raise NotFittedError(
+                f"multiclass={self.multiclass!r} was set after fit: fit again"
+            )
+
     def _weights(self) -> Weights:
         starts = np.concatenate([[0], np.cumsum(self.n_support_)])
         if self.multiclass != "ovo":
@@ -329,6 +341,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 "break_ties must be False when decision_function_shape is 'ovo'"
             )
         decode = self._decoding()
+        needed = {"platt": "probA_", "barycentre": "_means"}
+        if not hasattr(self, needed.get(decode, "classes_")):
+            raise NotFittedError(f"decode={decode!r} was not set before fit: fit again")
         decisions = self._decisions(X)
         if decode == "platt":
             winner = self._probabilities(decisions).argmax(axis=1)

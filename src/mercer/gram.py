@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mercer.coefficients import Weights
 from mercer.core.rows import mirror, scatter_rows
-from mercer.kernels.base import Kernel, as_operand, with_views_of
+from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch
 from mercer.threads import Threads
@@ -345,9 +345,12 @@ def gram_matrix(
     array([[3., 1.],
            [1., 3.]])
     """
-    left = as_operand(X)
-    right = left if Z is None else as_operand(Z)
-    bound = with_views_of(kernel, X if Z is None else Z).bind(right.X)
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
+            "kernels.parse for text, kernels.Custom for a function of two matrices."
+        )
+    bound, left, right = bind_to_both(kernel, X, Z)
     with Threads(n_jobs) as threads:
         if Z is None:
             return symmetric_matrix(bound, left, threads)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
@@ -102,7 +103,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
+            isinstance(self.kernel, str) and self.kernel.strip() == "precomputed"
         )
 
     def to_sklearn(self) -> Any:
@@ -185,9 +186,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         # Validation leaves a plain array; names of columns have to be read before.
         self._views = views_of(X)
+        for name in ("probA_", "probB_", "_means", "_samples"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if self._is_function() and not is_numeric(X):
-            X, y = things(X), None if y is None else np.asarray(y)
+            if self._takes_targets:
+                y = column_or_1d(y, warn=True)
+            X = things(X)
             check_consistent_length(X, y)
+            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
             self.shape_fit_ = X.shape
             return X, y
         settings: dict[str, Any] = dict(
@@ -251,6 +258,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
         elif self.solver in ("random", "simplified"):
             remedy = f"solver={self.solver!r} is approximate; 'auto' is exact."
+        elif self._is_precomputed() or self._is_function():
+            remedy = "The kernel matrix must be symmetric; if it is, scale it, lower C."
         else:
             remedy = "Scale the data, lower C, raise tol, or pass float64 data."
         warnings.warn(
@@ -301,6 +310,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered"
             )
+        if self._is_function() and not hasattr(self, "_samples"):
+            raise NotFittedError(f"kernel={self.kernel!r} was set after fit: fit again")
 
     @property
     def _gamma(self) -> float:
@@ -338,7 +349,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     @property
     def coef_(self) -> Any:
         """Weights of the features, one row for each machine."""
-        if not isinstance(getattr(self, "kernel_", None), Linear):
+        if not hasattr(self, "kernel_"):
+            raise AttributeError("coef_ is only available after fit")
+        if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return frozen(self._weights().matrix.T @ self.support_vectors_)
 
@@ -358,6 +371,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             values = given[:, self.support_].astype(np.float64) @ weights.matrix
         else:
             vectors = self.support_vectors_
+            self.kernel_.bind(X)  # what it asks of the data holds for new ones too
             if self._needs_double(Operand(vectors), weights.matrix):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with Threads(self.n_jobs) as threads:

@@ -361,6 +361,8 @@ def nearest_of_best(
 
 def class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:
     """Return the mean of each class, one row for each."""
+    if X.dtype == object:
+        raise ValueError("decode='barycentre' needs numbers. Use decode='hamming'.")
     members = sparse.csr_array(
         (np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y))
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -18,8 +19,8 @@ __all__ = ["NuSVC"]
 class NuSVC(KernelClassifier):
     r"""Classification with :math:`\nu` in place of C.
 
-    :math:`\nu` is at least the share of support vectors and at most the share of margin
-    errors. The dual problem of two classes is
+    :math:`\nu` is at least the share of margin errors and at most the share of support
+    vectors. The dual problem of two classes is
 
     .. math::
 
@@ -182,7 +183,15 @@ class NuSVC(KernelClassifier):
         -------
         self
         """
+        self._n_vague = 0
         self._fit(X, y, sample_weight)
+        if n_vague := self.__dict__.pop("_n_vague"):
+            warnings.warn(
+                f"The margin of {n_vague} problems is no more than what is left of the "
+                f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
+                f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
+                stacklevel=3,  # where the user called fit, past a wrapper
+            )
         return self
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
@@ -200,6 +209,7 @@ class NuSVC(KernelClassifier):
     def _rescaled(self, solution: Solution) -> Solution:
         plus, minus = (*solution.multipliers, 0.0)[:2]
         margin = 0.5 * (plus - minus)
+        self._n_vague += bool(margin <= solution.kkt_gap + solution.error)
         if not margin > 0:
             return solution
         return solution._replace(

@@ -325,8 +325,8 @@ def _wants_whole(
         if needed > budget:
             raise MemoryError(
                 f"solver={settings.solver!r} needs the whole Gram matrix, "
-                f"{needed / 2**20:.0f} MB for {n} samples; cache_size="
-                f"{settings.cache_size!r} allows {budget / 2**20:.0f} MB. Raise "
+                f"{needed / 2**20:.3g} MB for {n} samples; cache_size="
+                f"{settings.cache_size!r} allows {budget / 2**20:.3g} MB. Raise "
                 "cache_size, or use solver='decompose'."
             )
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -184,11 +185,18 @@ class SVDD(OutlierMixin, SingleMachine):
         self._center_norm = 2.0 * self.objective_ + own
         squared_radius = self._center_norm - 2.0 * m
         self.radius_ = float(np.sqrt(np.maximum(0.0, squared_radius)))
-        at_bound = self.dual_coef_[0] >= self._upper[self.support_]
-        if self.C is None:
-            at_bound[:] = False
+        upper = self._upper[self.support_]
+        # No coefficient can be more than 1, which is no bound of the sample's own.
+        at_bound = (upper < 1.0) & (self.dual_coef_[0] >= upper)
         self.boundary_ = self.support_[~at_bound].astype(np.intp)
         self.outliers_ = self.support_[at_bound].astype(np.intp)
+        if self._is_precomputed() and not np.allclose(self._diag, 1.0):
+            warnings.warn(
+                "New samples of a precomputed kernel count as having k(x, x) = 1, and "
+                f"the diagonal is {self._diag.min():.3g} to {self._diag.max():.3g}. "
+                "Divide K by the roots of its diagonal, or pass samples and a kernel.",
+                stacklevel=3,  # where the user called fit, past a wrapper
+            )
         del self._diag, self._upper
         return self
 
@@ -206,7 +214,7 @@ class SVDD(OutlierMixin, SingleMachine):
         if self.C is None:
             self._upper = np.where(weight > 0, 1.0, 0.0)
         else:
-            self._upper = np.minimum(self.C, 1.0) * weight
+            self._upper = np.minimum(self.C * weight, 1.0)
         total = self._upper.sum()
         if total < 1.0 - 1e-12:
             raise ValueError(

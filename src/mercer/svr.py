@@ -202,7 +202,7 @@ class NuSVR(_Regressor):
     Parameters
     ----------
     nu : float, default=0.5
-        At most the share of errors, at least that of support vectors.
+        At least the share of errors, at most that of support vectors.
     C : float, default=1.0
         Price of an error beyond the tube.
     kernel : str, callable or Kernel, default="rbf"

@@ -37,6 +37,7 @@ __all__ = [
     "Scaled",
     "Sum",
     "as_operand",
+    "bind_to_both",
     "is_number",
     "resolve_gamma",
     "with_views",
@@ -77,11 +78,9 @@ class Kernel(BaseEstimator):
         Large matrices are the business of :func:`mercer.gram_matrix`, which uses
         threads and less memory.
         """
-        left = as_operand(X)
-        right = left if Z is None else as_operand(Z)
+        bound, left, right = bind_to_both(self, X, Z)
         shared = sum(1 for _ in self.leaves()) > 1
-        named = with_views_of(self, X if Z is None else Z)
-        return named.bind(right.X).evaluate(Pair(left, right, shared=shared))
+        return bound.evaluate(Pair(left, right, shared=shared))
 
     def diag(self, X: Any) -> NDArray:
         """Return ``k(x_i, x_i)``, shape (m,)."""
@@ -128,15 +127,26 @@ def as_operand(X: Any) -> Operand:
     """Wrap a matrix, keeping single and double precision and CSR."""
     if isinstance(X, Operand):
         return X
-    if sparse.issparse(X):
-        X = X.tocsr()
-    else:
-        X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(f"A kernel takes matrices of rows; got shape {X.shape}.")
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind == "c":
+        found = f"shape {X.shape} of {X.dtype}"
+        raise ValueError(f"A kernel takes matrices of rows, real numbers; got {found}.")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     return Operand(X if sparse.issparse(X) else np.ascontiguousarray(X))
+
+
+def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Operand, Operand]:
+    """Return a kernel bound to ``Z``, or ``X`` if None, and both sides of a block."""
+    left = as_operand(X)
+    right = left if Z is None else as_operand(Z)
+    if left.X.shape[1] != right.X.shape[1]:
+        shapes = f"{left.X.shape} and {right.X.shape}"
+        raise ValueError(f"X and Z must have the same columns; got shapes {shapes}.")
+    bound = with_views_of(kernel, X if Z is None else Z).bind(right.X)
+    if left is not right:
+        bound.bind(left.X)  # its numbers stay; what it asks of the data holds for both
+    return bound, left, right
 
 
 def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
@@ -168,6 +178,8 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
     if isinstance(gamma, str) and gamma == "auto":
         return 1.0 / d
     if isinstance(gamma, str) and gamma == "scale":
+        if 0 in X.shape:
+            return 1.0
         if sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
             variance = float(X.multiply(X).mean() - X.mean() ** 2)
