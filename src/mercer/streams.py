@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import (
@@ -48,7 +49,7 @@ def _no_history() -> dict[str, list[int]]:
     return {name: [] for name in ENTRIES}
 
 
-class StreamClassifier(ClassifierMixin, BaseEstimator):
+class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifiers with ``partial_fit``."""
 
     _parameter_constraints: ClassVar[dict] = {
