@@ -285,9 +285,11 @@ class OnlineSVC(HeldClassifier):
                 "'gradient', or fraction=1."
             )
         X, codes, weight = self._take_in(X, y, classes, sample_weight)
-        if not self.__sklearn_is_fitted__():
+        is_first = not self.__sklearn_is_fitted__()
+        if is_first:
             self._begin(X)
         X = self._like_held(X)
+        self._refuse_too_large(X, is_first)
         cost = self._costs(codes, weight)
         take_samples(self._held, X, codes, cost, self._plan(), self._random())
         self.n_seen_ += X.shape[0]
@@ -321,6 +323,7 @@ class OnlineSVC(HeldClassifier):
         else:
             X, codes, weight = self._take_in(X, y, None, sample_weight)
             X = self._like_held(X)
+            self._refuse_too_large(X, False)
             finish_over(self._held, (X, codes, self._costs(codes, weight)), plan)
         self._conclude()
         return self
