@@ -111,3 +111,13 @@ def test_a_damaged_model_is_refused():
     state["_held"]["beta"] = state["_held"]["beta"][:, :-1]
     with pytest.raises(ValueError, match="do not fit together"):
         OnlineSVC().__setstate__(state)
+
+
+@every_model
+def test_a_column_of_labels_is_counted_once(model):
+    X, y = data(120)
+    flat = clone(model).set_params(random_state=0)
+    column = clone(flat)
+    flat.learn_stream(chunks(X, y), classes=[0, 1, 2])
+    column.learn_stream(chunks(X, y[:, None]), classes=[0, 1, 2])
+    assert column.history_ == flat.history_

@@ -28,6 +28,7 @@ from sklearn.utils.multiclass import (
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
@@ -115,7 +116,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if self.verbose:
             speak_up()
         for chunk in chunks:
-            X, y = chunk[0], np.asarray(chunk[1])
+            X, y = chunk[0], column_or_1d(chunk[1])
             weight = chunk[2] if len(chunk) > 2 else None
             if len(y) == 0:
                 continue
