@@ -15,6 +15,9 @@ from mercer import (
     SVC,
     SVDD,
     SVR,
+    KernelKMeans,
+    KernelPCA,
+    KMeans,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -318,3 +321,40 @@ def test_an_end_after_the_last_pass_is_no_early_end(problem, recwarn):
     model.set_callbacks(Rounds(stop_after=3)).fit(*problem)
     assert model.n_iter_ == 3
     assert not recwarn.list
+
+
+def test_an_early_end_is_that_of_all_starts(problem):
+    X = problem[0] + 100.0
+    recorder = Rounds(stop_after=1)
+    model = KMeans(5, n_init=4, random_state=0).set_callbacks(recorder).fit(X)
+    assert len(recorder.gaps) == model.n_iter_ == 1
+    assert model.inertia_ == pytest.approx(-model.score(X))
+
+
+def test_callbacks_of_clusters_see_the_samples(problem):
+    class Looker(Rounds):
+        def on_fit_task_begin(self, estimator, context, *, X=None):
+            self.samples = np.array(X)
+
+    looker = Looker()
+    KMeans(3, random_state=0).set_callbacks(looker).fit(problem[0] + 100.0)
+    np.testing.assert_array_equal(looker.samples, problem[0] + 100.0)
+
+
+def test_clusters_of_an_early_end_fit_together(problem):
+    X = problem[0]
+    model = KernelKMeans(6, gamma=0.2, random_state=0).set_callbacks(Rounds(1))
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.fit(X)
+    again = KernelKMeans(6, gamma=0.2, init=model.labels_).fit(X)
+    assert model.inertia_ == pytest.approx(again.inertia_history_[0], rel=1e-9)
+
+
+def test_components_can_be_ended(problem):
+    X = problem[0]
+    recorder = Rounds(stop_after=2)
+    model = KernelPCA(3, kernel="rbf", eigen_solver="lanczos", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.set_callbacks(recorder).fit(X)
+    assert len(recorder.gaps) == model.n_iter_ == 2
+    assert model.transform(X).shape == (len(X), 3)

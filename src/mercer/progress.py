@@ -149,23 +149,25 @@ class StepProgress:
         self._started = self._spoken = time.monotonic()
         self._context = estimator._init_callback_context(max_subtasks=None)
         self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+        #: whether a callback has asked for an early end
+        self.ended = False
         if verbose:
             speak_up()
 
     def __call__(self, what: str, value: float) -> bool:
         """Report one round: the name and the value of what is measured."""
-        end = False
         if self._context._callbacks:
             step = self._context.subcontext(task_name="round")
             step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             end = step.call_on_fit_task_end(
                 estimator=self._estimator, metadata={what: value}, **self._data
             )
+            self.ended = self.ended or bool(end)
         now = time.monotonic()
         if self._verbose and now - self._spoken >= EVERY:
             self._spoken = now
             self._speak(what, value)
-        return bool(end)
+        return self.ended
 
     def _speak(self, what: str, value: float) -> None:
         name = type(self._estimator).__name__
