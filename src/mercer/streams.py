@@ -276,9 +276,14 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             )
         return X if dtype is None else X.astype(dtype, copy=False)
 
+    def _check_for_kernel(self, X: Any) -> None:
+        """Refuse samples that the kernel is not for, such as negative histograms."""
+        if self.kernel_ is not None:
+            self.kernel_.bind(X)
+
     def _validate_for_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(
+        X = validate_data(
             self,
             X,
             dtype=[np.float64, np.float32],
@@ -286,6 +291,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             accept_sparse="csr",
             reset=False,
         )
+        self._check_for_kernel(X)
+        return X
 
     @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:

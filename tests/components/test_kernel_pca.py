@@ -196,3 +196,9 @@ def test_arpack_where_all_are_wanted(X, n_components):
     peer = Peer(eigen_solver="dense", **options).fit(X[:40])
     assert model.eigenvalues_ == pytest.approx(peer.eigenvalues_, abs=1e-10)
     assert (model.residuals_ <= 1e-10).all()
+
+
+def test_new_samples_that_the_kernel_is_not_for(X):
+    model = KernelPCA(2, kernel="chi2").fit(np.abs(X[:50]))
+    with pytest.raises(ValueError, match="Chi2 is for histograms"):
+        model.transform(X)

@@ -80,6 +80,7 @@ class HeldClassifier(StreamClassifier):
     @QUIET
     def _refuse_too_large(self, X: Any, is_first: bool) -> None:
         """Refuse samples without finite kernel values: held, they would spoil all."""
+        self._check_for_kernel(X)
         most = np.finfo(X.dtype).max / 4
         sizes = squared_norms(X), np.abs(self.kernel_.diagonal(Operand(X)))
         if all((size <= most).all() for size in sizes):

@@ -274,6 +274,7 @@ class PassiveAggressiveClassifier(PassiveBase):
         X, codes, weight = self._take_in(X, y, classes, sample_weight)
         if not self.__sklearn_is_fitted__():
             self._begin(X)
+        self._check_for_kernel(X)
         learns = np.ones(self._n_tasks(), dtype=bool)
         self._learn(X, codes, weight, np.arange(len(codes)), learns)
         self.n_iter_ = 1
