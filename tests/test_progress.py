@@ -11,7 +11,20 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, progress
+from mercer import (
+    SVC,
+    SVDD,
+    SVR,
+    KernelKMeans,
+    KernelPCA,
+    KMeans,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OnlineSVC,
+    PassiveAggressiveClassifier,
+    progress,
+)
 
 SOLVERS = ["smo", "decompose", "wss2"]
 
@@ -230,3 +243,118 @@ def test_every_machine_can_be_ended(problem, kind):
         model.fit(X, y)
     assert not model.converged_
     assert np.isfinite(model.dual_coef_).all()
+
+
+class Rounds(Recorder):
+    """Keeps what rounds measure, and asks for an end after so many."""
+
+    def on_fit_task_end(self, estimator, context, *, X=None, y=None, metadata=None):
+        self.events.append(("end", context.task_name, context.task_id))
+        if context.task_name == "round":
+            self.gaps.append(next(iter(metadata.values())))
+        return self.stop_after is not None and len(self.gaps) >= self.stop_after
+
+
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_the_batch_of_a_stream_reports(problem, method):
+    X, y = problem
+    recorder = Recorder()
+    model = OnlineSVC(method=method).set_callbacks(recorder).fit(X, y)
+    assert recorder.events[:2] == ["setup", ("begin", "fit", 0)]
+    assert recorder.events[-2:] == [("end", "fit", 0), "teardown"]
+    inner = recorder.events[2:-2]
+    for k, (begin, end) in enumerate(zip(inner[::2], inner[1::2], strict=True)):
+        assert (begin, end) == (("begin", "solve", k), ("end", "solve", k))
+    assert recorder.solved == (3, 3)
+    np.testing.assert_array_equal(recorder.targets, y)
+    plain = OnlineSVC(method=method).fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+    n_events = len(recorder.events)
+    again = pickle.loads(pickle.dumps(model.partial_fit(X[:9], y[:9]).finish()))
+    assert len(recorder.events) == n_events
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_the_batch_of_a_stream_can_be_ended(problem):
+    X, y = problem
+    model = OnlineSVC(C=100.0, method="smo", tol=1e-9, n_jobs=1)
+    model.set_callbacks(Recorder(stop_after=1))
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.fit(X, y)
+    assert model.kkt_gap_.max() > model.tol
+    assert model.finish().kkt_gap_.max() <= model.tol
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_passes_are_reported(problem, kernel, log, caplog):
+    X, y = problem
+    recorder = Rounds()
+    model = PassiveAggressiveClassifier(0.01, kernel=kernel, random_state=0)
+    plain = clone(model).fit(X, y)
+    assert not caplog.records
+    model.set_params(verbose=True).set_callbacks(recorder).fit(X, y)
+    assert recorder.events[-2:] == [("end", "fit", 0), "teardown"]
+    assert len(recorder.gaps) == model.n_iter_ == plain.n_iter_
+    assert 0 < min(recorder.gaps) < recorder.gaps[0]
+    np.testing.assert_array_equal(recorder.targets, y)
+    np.testing.assert_array_equal(
+        model.decision_function(X), plain.decision_function(X)
+    )
+    *passes, last = [record.getMessage() for record in caplog.records]
+    assert len(passes) == model.n_iter_
+    assert "fitted, loss" in last
+
+
+@pytest.mark.parametrize("tol", [1e-3, None])
+def test_passes_can_be_ended(problem, tol):
+    X, y = problem
+    model = PassiveAggressiveClassifier(max_iter=50, tol=tol, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.set_callbacks(Rounds(stop_after=2)).fit(X, y)
+    assert model.n_iter_ == 2
+    plain = PassiveAggressiveClassifier(max_iter=2, tol=None, random_state=0)
+    np.testing.assert_array_equal(model.coef_, plain.fit(X, y).coef_)
+
+
+def test_an_end_after_the_last_pass_is_no_early_end(problem, recwarn):
+    model = PassiveAggressiveClassifier(max_iter=3, tol=None)
+    model.set_callbacks(Rounds(stop_after=3)).fit(*problem)
+    assert model.n_iter_ == 3
+    assert not recwarn.list
+
+
+def test_an_early_end_is_that_of_all_starts(problem):
+    X = problem[0] + 100.0
+    recorder = Rounds(stop_after=1)
+    model = KMeans(5, n_init=4, random_state=0).set_callbacks(recorder).fit(X)
+    assert len(recorder.gaps) == model.n_iter_ == 1
+    assert model.inertia_ == pytest.approx(-model.score(X))
+
+
+def test_callbacks_of_clusters_see_the_samples(problem):
+    class Looker(Rounds):
+        def on_fit_task_begin(self, estimator, context, *, X=None):
+            self.samples = np.array(X)
+
+    looker = Looker()
+    KMeans(3, random_state=0).set_callbacks(looker).fit(problem[0] + 100.0)
+    np.testing.assert_array_equal(looker.samples, problem[0] + 100.0)
+
+
+def test_clusters_of_an_early_end_fit_together(problem):
+    X = problem[0]
+    model = KernelKMeans(6, gamma=0.2, random_state=0).set_callbacks(Rounds(1))
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.fit(X)
+    again = KernelKMeans(6, gamma=0.2, init=model.labels_).fit(X)
+    assert model.inertia_ == pytest.approx(again.inertia_history_[0], rel=1e-9)
+
+
+def test_components_can_be_ended(problem):
+    X = problem[0]
+    recorder = Rounds(stop_after=2)
+    model = KernelPCA(3, kernel="rbf", eigen_solver="lanczos", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="callback asked for an early end"):
+        model.set_callbacks(recorder).fit(X)
+    assert len(recorder.gaps) == model.n_iter_ == 2
+    assert model.transform(X).shape == (len(X), 3)

@@ -111,3 +111,25 @@ def test_a_damaged_model_is_refused():
     state["_held"]["beta"] = state["_held"]["beta"][:, :-1]
     with pytest.raises(ValueError, match="do not fit together"):
         OnlineSVC().__setstate__(state)
+
+
+@every_model
+def test_a_column_of_labels_is_counted_once(model):
+    X, y = data(120)
+    flat = clone(model).set_params(random_state=0)
+    column = clone(flat)
+    flat.learn_stream(chunks(X, y), classes=[0, 1, 2])
+    column.learn_stream(chunks(X, y[:, None]), classes=[0, 1, 2])
+    assert column.history_ == flat.history_
+
+
+@every_model
+def test_samples_that_the_kernel_is_not_for_are_refused(model):
+    X, y = data(120)
+    model = clone(model).set_params(kernel="chi2", gamma=1.0)
+    model.partial_fit(np.abs(X), y, classes=[0, 1, 2])
+    before = model.decision_function(np.abs(X))
+    for call in (lambda: model.partial_fit(X, y), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match="Chi2 is for histograms"):
+            call()
+    np.testing.assert_array_equal(model.decision_function(np.abs(X)), before)

@@ -81,11 +81,13 @@ def lanczos(
     max_iter: int,
     rng: np.random.RandomState,
     first: NDArray | None = None,
+    ended: Callable[[], bool] = lambda: False,
 ) -> Eigen:
     """Find the ``k`` largest eigenvalues with residuals below ``tol`` of the largest.
 
     ``dtype`` is the precision of the products: no smaller ``tol`` is asked for than
-    it allows.  A residual that rounding keeps from falling further ends the search.
+    it allows.  A residual that rounding keeps from falling further ends the search, and
+    so does ``ended`` once there are ``k``.
     """
     block = block_size(k, n)
     most = min(n, max(MOST_BLOCKS * block, 2 * k + 4 * block))
@@ -107,7 +109,7 @@ def lanczos(
         best = min(best, worst)
         is_done = worst <= goal or basis.size >= n
         stalled = waited >= PATIENCE and worst <= 1e3 * goal
-        if is_done or stalled or n_iter >= max_iter:
+        if is_done or stalled or n_iter >= max_iter or (kept >= k and ended()):
             good = is_done or stalled
             vectors = basis.Q @ S[:, :k]
             return Eigen(theta[:k], vectors, residuals[:k], n_iter, bool(good))
@@ -178,7 +180,16 @@ def arpack(
     max_iter: int | None,
     rng: np.random.RandomState,
 ) -> Eigen:
-    """Run ARPACK on the products, one vector at a time."""
+    """Run ARPACK on the products, one vector at a time.
+
+    It finds less than all; where all are wanted the matrix is formed.
+    """
+    if k >= n:
+        matrix = times(np.eye(n))
+        found = dense(matrix.astype(np.float64), k)
+        V = found.vectors
+        residuals = np.linalg.norm(matrix @ V - V * found.values, axis=0)
+        return found._replace(residuals=residuals)
     count = 0
 
     def one(v: NDArray) -> NDArray:

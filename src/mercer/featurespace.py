@@ -135,6 +135,8 @@ class FeatureSpace:
             accept_sparse="csr",
             reset=False,
         )
+        if self.kernel_ is not None and not self._is_precomputed():
+            self.kernel_.bind(X)  # it may be for some samples only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
             return X
         return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CountProgress", "FitProgress", "StepProgress"]
+__all__ = ["CountProgress", "FitProgress", "RelayProgress", "StepProgress"]
 
 log = logging.getLogger("mercer")
 
@@ -149,23 +149,25 @@ class StepProgress:
         self._started = self._spoken = time.monotonic()
         self._context = estimator._init_callback_context(max_subtasks=None)
         self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+        #: whether a callback has asked for an early end
+        self.ended = False
         if verbose:
             speak_up()
 
     def __call__(self, what: str, value: float) -> bool:
         """Report one round: the name and the value of what is measured."""
-        end = False
         if self._context._callbacks:
             step = self._context.subcontext(task_name="round")
             step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             end = step.call_on_fit_task_end(
                 estimator=self._estimator, metadata={what: value}, **self._data
             )
+            self.ended = self.ended or bool(end)
         now = time.monotonic()
         if self._verbose and now - self._spoken >= EVERY:
             self._spoken = now
             self._speak(what, value)
-        return bool(end)
+        return self.ended
 
     def _speak(self, what: str, value: float) -> None:
         name = type(self._estimator).__name__
@@ -177,3 +179,44 @@ class StepProgress:
         self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
         if self._verbose:
             self._speak(f"fitted, {what}", value)
+
+
+class RelayProgress:
+    """Passes the reports of a fit within a fit on to the callbacks of the outer one.
+
+    It is itself a callback, of the inner estimator.  Each report of that is a subtask
+    of the outer fit, and an early end that is asked for there ends the inner fit.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any):
+        self._estimator = estimator
+        self._data = {"X": X, "y": y}
+        self._context = estimator._init_callback_context(max_subtasks=None)
+        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing: the outer fit has set its callbacks up."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing: the outer fit tears its callbacks down."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Do nothing: a report begins when it ends, see below."""
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
+    ) -> bool:
+        """Pass a report on; return whether a callback asked for an early end."""
+        if metadata is None or not self._context._callbacks:
+            return False  # the end of the inner fit, of which the outer has its own
+        step = self._context.subcontext(task_name=context.task_name)
+        step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        return bool(
+            step.call_on_fit_task_end(
+                estimator=self._estimator, metadata=metadata, **self._data
+            )
+        )
+
+    def finish(self) -> None:
+        """Report the end of the outer fit."""
+        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)

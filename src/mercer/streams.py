@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import (
@@ -27,6 +28,7 @@ from sklearn.utils.multiclass import (
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
+    column_or_1d,
     validate_data,
 )
 
@@ -48,7 +50,7 @@ def _no_history() -> dict[str, list[int]]:
     return {name: [] for name in ENTRIES}
 
 
-class StreamClassifier(ClassifierMixin, BaseEstimator):
+class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base of the classifiers with ``partial_fit``."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -114,7 +116,7 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
         if self.verbose:
             speak_up()
         for chunk in chunks:
-            X, y = chunk[0], np.asarray(chunk[1])
+            X, y = chunk[0], column_or_1d(chunk[1])
             weight = chunk[2] if len(chunk) > 2 else None
             if len(y) == 0:
                 continue
@@ -274,9 +276,14 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             )
         return X if dtype is None else X.astype(dtype, copy=False)
 
+    def _check_for_kernel(self, X: Any) -> None:
+        """Refuse samples that the kernel is not for, such as negative histograms."""
+        if self.kernel_ is not None:
+            self.kernel_.bind(X)
+
     def _validate_for_predict(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(
+        X = validate_data(
             self,
             X,
             dtype=[np.float64, np.float32],
@@ -284,6 +291,8 @@ class StreamClassifier(ClassifierMixin, BaseEstimator):
             accept_sparse="csr",
             reset=False,
         )
+        self._check_for_kernel(X)
+        return X
 
     @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:

@@ -177,3 +177,16 @@ def test_errors(X):
         KernelKMeans(2, init=np.arange(300)).fit(X)
     with pytest.raises(ValueError, match="should be >= n_clusters"):
         KernelKMeans(2).fit(X[:1])
+
+
+def test_samples_of_a_given_matrix_know_their_norms(X):
+    options = {"n_clusters": 3, "random_state": 0}
+    expected = KernelKMeans(kernel="linear", **options).fit_transform(X)
+    given = KernelKMeans(kernel="precomputed", **options)
+    assert given.fit_transform(X @ X.T) == pytest.approx(expected, abs=1e-8)
+
+
+def test_rounds_are_at_most_max_iter(X):
+    model = KernelKMeans(5, max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"in 1 rounds\. Raise max_iter"):
+        assert model.fit(X).n_iter_ == 1

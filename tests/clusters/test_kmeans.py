@@ -132,3 +132,9 @@ def test_errors(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KMeans(2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("factor, dtype", [(1e200, np.float64), (1e25, np.float32)])
+def test_too_large_values_are_named(X, factor, dtype):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="scale it"):
+        KMeans(2).fit((X * factor).astype(dtype))

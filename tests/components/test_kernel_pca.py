@@ -177,3 +177,28 @@ def test_samples_that_are_mostly_zeros_come_back_in_their_order(rng):
     np.testing.assert_allclose(mine.fit_transform(X), expected, atol=5e-3)
     residual = mine.residuals_.max() / mine.eigenvalues_[0]
     assert residual < 1e-5
+
+
+@pytest.mark.parametrize("preimage", ["ridge", "fixed-point"])
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_pre_images_need_all_coordinates(X, preimage, width):
+    model = KernelPCA(
+        3, kernel="rbf", preimage=preimage, fit_inverse_transform=preimage == "ridge"
+    ).fit(X[:50])
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 3\), got"):
+        model.inverse_transform(np.zeros((5, width)))
+
+
+@pytest.mark.parametrize("n_components", [None, 40])
+def test_arpack_where_all_are_wanted(X, n_components):
+    options = {"n_components": n_components, "kernel": "rbf", "gamma": 0.3}
+    model = KernelPCA(eigen_solver="arpack", **options).fit(X[:40])
+    peer = Peer(eigen_solver="dense", **options).fit(X[:40])
+    assert model.eigenvalues_ == pytest.approx(peer.eigenvalues_, abs=1e-10)
+    assert (model.residuals_ <= 1e-10).all()
+
+
+def test_new_samples_that_the_kernel_is_not_for(X):
+    model = KernelPCA(2, kernel="chi2").fit(np.abs(X[:50]))
+    with pytest.raises(ValueError, match="Chi2 is for histograms"):
+        model.transform(X)

@@ -67,3 +67,10 @@ def test_errors(X):
         PCA(7).fit(X)
     with pytest.raises(ValueError, match=r"shape \(n_samples, 2\), got \(4, 3\)"):
         PCA(2).fit(X).inverse_transform(np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("factor, dtype", [(1e200, np.float64), (1e25, np.float32)])
+@pytest.mark.parametrize("solver", ["svd", "eigh"])
+def test_too_large_values_are_refused(X, solver, factor, dtype):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large"):
+        PCA(2, solver=solver).fit((X * factor).astype(dtype))

@@ -271,3 +271,40 @@ def test_prediction_changes_nothing(rng):
     assert (model.decision_function(X) == first).all()
     after = model.__getstate__()
     np.testing.assert_equal(after, before)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fit_counts_samples_that_are_the_same(kernel, n_classes, rng):
+    # Few distinct samples: of many that are the same only some are support vectors.
+    X = rng.integers(0, 2, (300, 2)).astype(float)
+    y = np.where(
+        rng.random(300) < 0.3 + 0.3 * X[:, 0], 1, rng.integers(n_classes, size=300)
+    )
+    model = online(kernel=kernel).fit(X, y)
+    assert_same_machine(model, batch(X, y, kernel=kernel), X)
+    assert len(model.samples_) <= 4 * n_classes
+
+
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_too_large_samples_leave_the_model_as_it_is(method, kernel, rng):
+    X, y = blobs(rng)
+    model = online(method=method, kernel=kernel)
+    with pytest.raises(ValueError, match="too large values"):
+        model.partial_fit(X[:3] * 1e200, y[:3], classes=range(3))
+    model.partial_fit(X[:100], y[:100], classes=range(3))
+    before = model.decision_function(X)
+    for call in (model.partial_fit, model.finish):
+        with pytest.raises(ValueError, match="Nothing was learnt from these samples"):
+            call(X[:3] * 1e200, y[:3])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert model.n_seen_ == 100
+    assert model.partial_fit(X[100:], y[100:]).n_seen_ == len(y)
+
+
+def test_fit_that_takes_no_step_holds_nothing(rng, recwarn):
+    X, y = blobs(rng)
+    model = online(max_iter=0).fit(X, y)
+    assert len(model.samples_) == 0
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

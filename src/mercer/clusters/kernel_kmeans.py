@@ -247,7 +247,7 @@ class KernelKMeans(
         progress.finish("inertia", best.inertia)
         self.X_fit_ = np.empty((0, 0)) if self._is_precomputed() else X
         self.start_inertias_ = np.array([part.inertia for part in found])
-        self._store(best)
+        self._store(best, progress.ended)
         return self
 
     def _is_normalized(self) -> bool:
@@ -307,11 +307,11 @@ class KernelKMeans(
         self._mean_weights = samples.scale[:, None] * indicators / safe
         self._degree_weights = samples.weight * samples.scale
 
-    def _store(self, best: Partition) -> None:
+    def _store(self, best: Partition, ended: bool) -> None:
         self.labels_ = best.labels
         self.inertia_ = best.inertia
         self.inertia_history_ = np.array(best.history)
-        self.n_iter_ = len(best.history)
+        self.n_iter_ = min(len(best.history), self.max_iter)
         self.converged_ = best.converged
         n_found = len(np.unique(best.labels))
         if n_found < self.n_clusters:
@@ -321,9 +321,11 @@ class KernelKMeans(
                 "in X."
             )
         elif not best.converged:
+            remedy = "Raise max_iter."
+            if ended:
+                remedy = "A callback asked for an early end."
             problem = (
-                f"KernelKMeans did not converge in max_iter={self.max_iter} rounds. "
-                "Raise max_iter."
+                f"KernelKMeans did not converge in {self.n_iter_} rounds. {remedy}"
             )
         else:
             return
@@ -369,8 +371,17 @@ class KernelKMeans(
         ndarray of shape (n_samples, n_clusters)
         """
         X = self._validate_new(X)
+        return self._roots(X, self._own(X))
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the clusters, and return the distances of the samples from all means."""
+        X_fit = self.fit(X, sample_weight=sample_weight)._validate_new(X)
+        known = X_fit.diagonal() if self._is_precomputed() else self._own(X_fit)
+        return self._roots(X_fit, known)
+
+    def _roots(self, X: Any, own: NDArray) -> NDArray:
         squared, scale = self._distances(X)
-        return np.sqrt(np.maximum(squared + (self._own(X) * scale**2)[:, None], 0.0))
+        return np.sqrt(np.maximum(squared + (own * scale**2)[:, None], 0.0))
 
     def _own(self, X: Any) -> NDArray:
         """Return k(x, x) of new samples."""

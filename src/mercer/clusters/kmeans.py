@@ -163,6 +163,7 @@ class KMeans(
         -------
         self
         """
+        given = X
         X = self._validated(X, copy=self.copy_x and not sparse.issparse(X))
         if X.shape[0] < self.n_clusters:
             raise ValueError(
@@ -175,10 +176,11 @@ class KMeans(
         if not sparse.issparse(X):
             X -= mean.astype(X.dtype)
         random = check_random_state(self.random_state)
-        progress = StepProgress(self, X, y, self.verbose)
+        progress = StepProgress(self, given, y, self.verbose)
         try:
             with Threads(self.n_jobs) as threads:
                 samples = Lloyd(X, weight, threads)
+                _check_size(samples)
                 best: Clustering | None = None
                 for _ in range(self._n_starts()):
                     start = self._start(samples, mean, random)
@@ -187,6 +189,8 @@ class KMeans(
                     )
                     if best is None or found.inertia < best.inertia:
                         best = found
+                    if progress.ended:
+                        break
         finally:
             if not sparse.issparse(X) and not self.copy_x:
                 X += mean.astype(X.dtype)
@@ -339,6 +343,16 @@ class KMeans(
     @property
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[0]
+
+
+def _check_size(samples: Lloyd) -> None:
+    """Refuse samples whose squared distances are beyond the numbers of their type."""
+    dtype = samples.X.dtype
+    if not samples.norms.max() <= np.finfo(dtype).max / 4:
+        raise ValueError(
+            f"The squared distances are not finite in {dtype}: X has too large values; "
+            "scale it."
+        )
 
 
 def _mean_and_variance(X: Any) -> tuple[NDArray, float]:

@@ -131,8 +131,7 @@ class FeatureSamples:
                     self._step(run, S[:, r * k : (r + 1) * k], k)
             if report("inertia", min(run.history[-1] for run in runs)):
                 break
-        else:
-            self._last(runs, k)
+        self._last(runs, k)
         return [Partition(r.labels, r.history[-1], r.history, r.done) for r in runs]
 
     def _step(self, run: _Run, S: NDArray, k: int) -> None:

@@ -93,11 +93,14 @@ def decompose(
             return formed.astype(np.float64, copy=False) @ V
         return centred_times(product, V)
 
+    ends = False
+
     def counted(V: NDArray) -> NDArray:
-        report("vectors multiplied", float(V.shape[1]))
+        nonlocal ends
+        ends = bool(report("vectors multiplied", float(V.shape[1])))
         return times(V)
 
-    found = _solve(solver, formed, counted, product, settings)
+    found = _solve(solver, formed, counted, product, settings, lambda: ends)
     residuals = found.residuals
     if solver == "dense":
         V = found.vectors.astype(np.float64)
@@ -125,6 +128,7 @@ def _solve(
     times: eigen.Times,
     product: GramProduct | GivenProduct,
     settings: Settings,
+    ended: Callable[[], bool],
 ) -> eigen.Eigen:
     n, dtype = product.n, product.dtype
     k, rng = settings.n_components, settings.rng
@@ -140,7 +144,7 @@ def _solve(
         return eigen.randomized(times, n, k, int(power), rng)
     passes = settings.max_iter or MOST_PASSES
     first = _start(product, k, rng)
-    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng, first)
+    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng, first, ended)
 
 
 def _start(

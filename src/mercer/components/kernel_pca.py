@@ -269,12 +269,12 @@ class KernelPCA(
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
         self.X_fit_ = X
-        self._store(found, X.dtype)
+        self._store(found, X.dtype, progress.ended)
         if self.fit_inverse_transform:
             self._fit_ridge(X)
         return self
 
-    def _store(self, found: Decomposition, dtype: np.dtype) -> None:
+    def _store(self, found: Decomposition, dtype: np.dtype, ended: bool) -> None:
         kept = np.ones(len(found.values), dtype=bool)
         if self.remove_zero_eig or self.n_components is None:
             kept = found.values > 0
@@ -294,11 +294,13 @@ class KernelPCA(
         self._weights = scaled - scaled.mean(axis=0)
         self._offset = found.row_means @ self._weights
         if not found.converged:
+            remedy = "Raise max_iter or tol, or use eigen_solver='dense'."
+            if ended:
+                remedy = "A callback asked for an early end."
             warnings.warn(
                 f"KernelPCA did not converge: residuals up to "
                 f"{found.residuals.max():.3g} beside a largest eigenvalue of "
-                f"{found.values.max():.4g} after {found.n_iter} passes. Raise "
-                "max_iter or tol, or use eigen_solver='dense'.",
+                f"{found.values.max():.4g} after {found.n_iter} passes. {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -143,6 +143,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         values, V = values[:rank], V[:rank]
         _, V = svd_flip(None, V, u_based_decision=False)
         variance = np.maximum(values, 0.0) / (n - 1)
+        if not variance.sum() <= np.finfo(X.dtype).max:
+            raise ValueError(
+                f"PCA: the variances are not finite in {X.dtype}: X has too large "
+                "values; scale it."
+            )
         total = variance.sum()
         ratio = variance / total if total > 0 else np.zeros_like(variance)
         k = self._count(ratio)
@@ -265,5 +270,7 @@ def _by_covariance(X: Any, mean: NDArray) -> tuple[NDArray, NDArray]:
             total += part.T @ part
     if sparse.issparse(X):
         total -= X.shape[0] * np.outer(mean, mean)
+    if not np.isfinite(total).all():
+        return np.full(d, np.inf), np.eye(d)  # the caller looks at the values
     values, V = linalg.eigh(total, overwrite_a=True, check_finite=False)
     return values[::-1], V[:, ::-1].T

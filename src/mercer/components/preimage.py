@@ -82,6 +82,7 @@ class PreImages(FeatureSpace):
     fit_inverse_transform: bool
     preimage: str
     alpha: float
+    eigenvalues_: NDArray
     _weights: NDArray
     _coordinates: Any
     transform: Any
@@ -131,7 +132,7 @@ class PreImages(FeatureSpace):
         """
         check_is_fitted(self)
         if self.preimage == "fixed-point":
-            Y = check_array(X, dtype=np.float64)
+            Y = self._check_coordinates(X, np.float64)
             seen = self._coordinates().astype(np.float64)
             nearest = [int(((seen - y) ** 2).sum(axis=1).argmin()) for y in Y]
             return self._settle(Y, self.X_fit_[nearest])
@@ -140,9 +141,18 @@ class PreImages(FeatureSpace):
                 "The inverse transform was not learnt: set fit_inverse_transform=True, "
                 "or preimage='fixed-point' with the Gaussian kernel, and fit again."
             )
-        Y = check_array(X, dtype=[np.float64, np.float32], order="C")
+        Y = self._check_coordinates(X, [np.float64, np.float32])
         values = self._kernel_of_coordinates(Y, self.X_transformed_fit_)
         return values @ self.dual_coef_
+
+    def _check_coordinates(self, X: Any, dtype: Any) -> NDArray:
+        Y = check_array(X, dtype=dtype, order="C")
+        if Y.shape[1] != len(self.eigenvalues_):
+            raise ValueError(
+                "KernelPCA: coordinates must have shape (n_samples, "
+                f"{len(self.eigenvalues_)}), got {Y.shape}."
+            )
+        return Y
 
     def denoise(self, X: Any) -> NDArray:
         """Return, for each sample, one whose image is nearest to its projection.

@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import as_dense, frozen
 from mercer.kernels.dot import Linear
+from mercer.kernels.frame import squared_norms
+from mercer.kernels.operand import Operand
 from mercer.machine import QUIET, UNBOUNDED
 from mercer.memory import budget_bytes
 from mercer.multiclass import make_code, score_classes, votes_and_margins
@@ -74,6 +76,21 @@ class HeldClassifier(StreamClassifier):
     def _like_held(self, X: Any) -> Any:
         rows = self._held.gram.rows
         return self._like(X, sparse.issparse(rows.X), rows.dtype)
+
+    @QUIET
+    def _refuse_too_large(self, X: Any, is_first: bool) -> None:
+        """Refuse samples without finite kernel values: held, they would spoil all."""
+        self._check_for_kernel(X)
+        most = np.finfo(X.dtype).max / 4
+        sizes = squared_norms(X), np.abs(self.kernel_.diagonal(Operand(X)))
+        if all((size <= most).all() for size in sizes):
+            return
+        if is_first:  # nor may they decide on anything
+            self._start_over()
+        raise ValueError(
+            "The kernel values are not finite: X has too large values; scale it. "
+            "Nothing was learnt from these samples."
+        )
 
     def _conclude(self) -> None:
         """Bring the intercepts up to date, after looking for overflow."""

@@ -14,6 +14,7 @@ from mercer.arrays import as_dense
 from mercer.kernels.base import Kernel
 from mercer.online.base import HeldClassifier
 from mercer.online.learning import CHOICES, finish_over, start_from, take_samples
+from mercer.progress import RelayProgress
 from mercer.streams import StreamClassifier
 from mercer.svc import SVC
 
@@ -234,6 +235,7 @@ class OnlineSVC(HeldClassifier):
         X, codes, weight = self._take_in(X, y, None, sample_weight, whole=True)
         self._begin(X)
         cost = self._costs(codes, weight) * self.batch_weight
+        progress = RelayProgress(self, X, self.classes_[codes])
         batch = SVC(
             1.0,
             self.kernel_,
@@ -243,7 +245,8 @@ class OnlineSVC(HeldClassifier):
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-        ).fit(X, codes, sample_weight=cost)
+        )
+        batch.set_callbacks(progress).fit(X, codes, sample_weight=cost)
         beta = np.zeros((self.code_.shape[1], X.shape[0]))
         beta[:, batch.support_] = as_dense(batch._weights().matrix).T
         self._held = start_from(
@@ -252,6 +255,7 @@ class OnlineSVC(HeldClassifier):
         self._held.n_steps += batch.n_iter_
         self.n_seen_ += X.shape[0]
         self._conclude()
+        progress.finish()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -281,9 +285,11 @@ class OnlineSVC(HeldClassifier):
                 "'gradient', or fraction=1."
             )
         X, codes, weight = self._take_in(X, y, classes, sample_weight)
-        if not self.__sklearn_is_fitted__():
+        is_first = not self.__sklearn_is_fitted__()
+        if is_first:
             self._begin(X)
         X = self._like_held(X)
+        self._refuse_too_large(X, is_first)
         cost = self._costs(codes, weight)
         take_samples(self._held, X, codes, cost, self._plan(), self._random())
         self.n_seen_ += X.shape[0]
@@ -317,6 +323,7 @@ class OnlineSVC(HeldClassifier):
         else:
             X, codes, weight = self._take_in(X, y, None, sample_weight)
             X = self._like_held(X)
+            self._refuse_too_large(X, False)
             finish_over(self._held, (X, codes, self._costs(codes, weight)), plan)
         self._conclude()
         return self

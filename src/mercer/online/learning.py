@@ -78,7 +78,14 @@ def start_from(
     # Support vectors first, and of the others those that came last.
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
     n_wanted = int((cost > 0).sum()) if plan.holds_all else np.count_nonzero(weight)
-    held = np.sort(order[: min(n_wanted, plan.limit)])
+    if n_wanted == 0:
+        return HeldMachines.empty(kernel, X, code, most)
+    held = order[: min(n_wanted, plan.limit)]
+    # With what is the same as one of them: it takes no place, and it has room that the
+    # intercept depends on.
+    keys = np.array(list(sample_keys(X, labels)), dtype="V16")
+    place = np.unique(keys, return_inverse=True)[1]
+    held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
     machines = HeldMachines.of_batch(
         partial(HeldGram, kernel, most=most, n_jobs=plan.n_jobs),
         X[held],

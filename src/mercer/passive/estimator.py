@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.machine import QUIET, UNBOUNDED
 from mercer.passive.base import PassiveBase
 from mercer.passive.parts import FeaturePart, Lessons, SamplePart
+from mercer.progress import StepProgress
 from mercer.streams import StreamClassifier
 
 __all__ = ["PassiveAggressiveClassifier"]
@@ -93,7 +94,7 @@ class PassiveAggressiveClassifier(PassiveBase):
     n_jobs : int, default=None
         Threads, to predict with a kernel; None is as many as BLAS may use.
     verbose : bool or int, default=False
-        Whether ``learn_stream`` logs progress.
+        Whether to log progress.
     random_state : int, RandomState instance or None, default=None
         For ``shuffle``.
 
@@ -221,9 +222,11 @@ class PassiveAggressiveClassifier(PassiveBase):
             check_random_state(self.random_state).randint(2**31 - 1)
         )
         n = len(codes)
+        progress = StepProgress(self, X, self.classes_[codes], self.verbose)
         learns = np.ones(self._n_tasks(), dtype=bool)
         best = np.full(len(learns), np.inf)
         waited = np.zeros(len(learns), dtype=np.int64)
+        remedy = "Raise max_iter or tol."
         for epoch in range(1, self.max_iter + 1):
             self.n_iter_ = epoch
             order = rng.permutation(n) if self.shuffle else np.arange(n)
@@ -232,12 +235,17 @@ class PassiveAggressiveClassifier(PassiveBase):
                 waited = np.where(loss > best - self.tol, waited + 1, 0)
                 best = np.minimum(best, loss)
                 learns &= waited < self.n_iter_no_change
+            ends = progress("loss", float(loss.max())) and epoch < self.max_iter
             if not learns.any():
                 break
-        if self.tol is not None and learns.any():
+            if ends:
+                remedy = "A callback asked for an early end."
+                break
+        progress.finish("loss", float(loss.max()))
+        if learns.any() and (ends or self.tol is not None):
             warnings.warn(
-                f"PassiveAggressiveClassifier did not converge in max_iter="
-                f"{self.max_iter} passes. Raise max_iter or tol.",
+                f"PassiveAggressiveClassifier did not converge in {self.n_iter_} "
+                f"passes (max_iter={self.max_iter}). {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -266,6 +274,7 @@ class PassiveAggressiveClassifier(PassiveBase):
         X, codes, weight = self._take_in(X, y, classes, sample_weight)
         if not self.__sklearn_is_fitted__():
             self._begin(X)
+        self._check_for_kernel(X)
         learns = np.ones(self._n_tasks(), dtype=bool)
         self._learn(X, codes, weight, np.arange(len(codes)), learns)
         self.n_iter_ = 1
