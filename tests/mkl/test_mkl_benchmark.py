@@ -24,8 +24,10 @@ def test_smoke_run(run, tmp_path):
     assert run("--fast", "--output", str(tmp_path), "loop", "mklpy", "large") == 0
     (path,) = tmp_path.glob("*.jsonl")
     loop, mklpy, large = (json.loads(line) for line in path.read_text().splitlines())
-    assert loop["p=1"]["mercer"]["converged"]
-    assert loop["p=2"]["scikit-learn"]["relative_gap"] <= 1e-3
+    assert loop["p=1, gap 0.001, SVC(tol=0.0001)"]["mercer"]["converged"]
+    assert (
+        loop["p=2, gap 0.001, SVC(tol=0.0001)"]["scikit-learn"]["relative_gap"] <= 1e-3
+    )
     assert "MERCER_MKLPY" in mklpy["skipped"]
     assert large["p=2"]["converged"]
 

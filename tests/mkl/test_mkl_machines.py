@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer import SVC, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, name_columns
-from mercer.mkl import learning
+from mercer.mkl import inmemory, learning, machine, problem
 from mercer.mkl.learning import compute_products
 
 METHODS = ["uniform", "alignment", "group-lasso", "smo", "simple"]
@@ -296,6 +296,23 @@ def test_an_unconverged_fit_says_so(data):
         assert not model.converged_
         assert model.fit_status_ == 1
         assert model.dual_gap_ > 1e-6 * abs(model.objective_)
+
+
+@pytest.mark.parametrize("method", ["uniform", "group-lasso", "simple"])
+def test_no_further_round_follows_a_machine_without_end(data, method, monkeypatch):
+    for module in (problem, inmemory):
+        monkeypatch.setattr(module, "MOST_STEPS", 20)
+    model = MKLClassifier(KERNELS, method=method, C=1e3, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="after 1 rounds.* lower C"):
+        model.fit(*data[:2])
+    assert not model.converged_
+
+
+def test_the_limit_that_is_not_the_users_is_named(data, monkeypatch):
+    monkeypatch.setattr(machine, "MOST_ROUNDS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"after 2 rounds.* raise max_iter"):
+        model = MKLClassifier(KERNELS, method="group-lasso", tol=1e-9).fit(*data[:2])
+    assert not model.converged_
 
 
 class Ender:

@@ -279,7 +279,7 @@ class MultiKernelMachine(KernelMachine):
         if stopped_early:
             remedy = "A callback asked for an early end."
         elif n_iter >= self._most_rounds():
-            remedy = f"It ended after max_iter={self.max_iter} rounds; raise max_iter."
+            remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)

@@ -83,7 +83,9 @@ class Ball(NamedTuple):
             top = self.dual_norm(s)
             d[np.argmax(s)] = top / (2.0 * self.penalty) if self.penalty else 1.0
             return d
-        d = np.empty(len(s))
+        d = np.zeros(len(s))
+        if self.penalty and not self.dual_norm(s) > 0:
+            return d  # equal weights would have a price, and no use
         kernel_weights(np.ascontiguousarray(s), self.q, self.penalty, d)
         return d
 
