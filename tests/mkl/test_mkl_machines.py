@@ -74,6 +74,25 @@ def test_given_matrices_are_the_same(data, multiclass, weights):
     assert isinstance(given.kernel_, Precomputed)
 
 
+def test_given_matrices_in_single_precision(data):
+    X, z = data[0], data[3]
+    K = [k.astype(np.float32) for k in matrices(X)]
+    single = MKLRegressor("precomputed", tol=1e-7).fit(K, z)
+    double = MKLRegressor("precomputed", tol=1e-7).fit([k.astype(float) for k in K], z)
+    assert single.converged_
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_coefficients_stay_in_their_box_whatever_the_matrices(data):
+    X, z = data[0], data[3]
+    # Rounded values are those of no kernel.
+    K = [np.round(10 * k) for k in matrices(X)]
+    K[1:] = [k - 8 * np.eye(len(k)) for k in K[1:]]
+    model = MKLRegressor("precomputed", normalize=None, max_iter=100).fit(K, z)
+    assert np.abs(model.dual_coef_).max() <= model.C * (1 + 1e-12)
+
+
 def test_kernels_without_weight_are_not_evaluated(data):
     X, y = data[:2]
     calls = []
