@@ -131,6 +131,10 @@ def test_where_no_kernel_has_a_use_weights_have_no_price(data, method, p):
         np.testing.assert_array_equal(model.weights_, 0.0)
 
 
+def test_a_price_beyond_all_numbers_is_infinite():
+    assert Ball(2.0, 3.0).price(np.array([1e200, 0.0])) == np.inf
+
+
 def test_weights_move_where_all_variables_are_at_bounds():
     # With so low a C no machine moves, whatever the weights.
     X = np.arange(6.0)[:, None]

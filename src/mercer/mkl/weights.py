@@ -53,7 +53,8 @@ class Ball(NamedTuple):
 
     def price(self, d: NDArray) -> float:
         """Return what the primal pays for the weights themselves."""
-        return 0.5 * self.penalty * self.norm(d) ** 2
+        size = self.norm(d)
+        return 0.5 * self.penalty * size * size  # a power would raise where this is inf
 
     def dual_term(self, s: NDArray) -> float:
         """Return what the dual subtracts: half the norm of s, or a multiple of it²."""
