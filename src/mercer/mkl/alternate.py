@@ -75,7 +75,7 @@ def direction(ball: Ball, now: Round) -> tuple[NDArray, NDArray]:
     else:
         # What had no use for the last machines may have one for these.
         missing = (d == 0) & (s > 0)
-        d[missing] = ball.best(s)[missing]
+        d[missing] = np.minimum(ball.best(s)[missing], REVIVED * d.max())
     target = ball.group_lasso(d, s)
     used = (d > 0) & (target > 0)
     d[~used] = 0.0
