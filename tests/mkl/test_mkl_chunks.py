@@ -130,6 +130,22 @@ def test_where_nearly_all_are_support_vectors_all_come_along(sizes, monkeypatch)
     assert_same(found, expected, 1e-4)
 
 
+@pytest.mark.parametrize("penalty", [None, 3.0])
+def test_a_kernel_without_use_for_the_first_chunk_comes_back(sizes, penalty):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = np.zeros((400, 2))
+    X[:, 0] = y + rng.normal(size=400)
+    # One sample in four, and none of those that the first chunk takes.
+    X[1::4, 1] = y[1::4] - 0.5
+    kernels = [RBF(gamma=0.5).on([0]), Linear().on([1])]
+    options = dict(method="group-lasso", penalty=penalty)
+    model = MKLClassifier(kernels, **options).fit(X, y)
+    assert sizes
+    assert model.converged_
+    assert model.weights_[1] > 0.3
+
+
 def test_limit_on_rounds_holds(blobs, sizes):
     model = MKLClassifier(KERNELS, method="group-lasso", max_iter=3, tol=1e-9)
     with pytest.warns(Warning, match="max_iter=3"):

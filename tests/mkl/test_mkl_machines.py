@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer import SVC, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, name_columns
-from mercer.mkl import learning
+from mercer.mkl import inmemory, learning, machine, problem
 from mercer.mkl.learning import compute_products
 
 METHODS = ["uniform", "alignment", "group-lasso", "smo", "simple"]
@@ -72,6 +72,25 @@ def test_given_matrices_are_the_same(data, multiclass, weights):
             atol=1e-4,
         )
     assert isinstance(given.kernel_, Precomputed)
+
+
+def test_given_matrices_in_single_precision(data):
+    X, z = data[0], data[3]
+    K = [k.astype(np.float32) for k in matrices(X)]
+    single = MKLRegressor("precomputed", tol=1e-7).fit(K, z)
+    double = MKLRegressor("precomputed", tol=1e-7).fit([k.astype(float) for k in K], z)
+    assert single.converged_
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_coefficients_stay_in_their_box_whatever_the_matrices(data):
+    X, z = data[0], data[3]
+    # Rounded values are those of no kernel.
+    K = [np.round(10 * k) for k in matrices(X)]
+    K[1:] = [k - 8 * np.eye(len(k)) for k in K[1:]]
+    model = MKLRegressor("precomputed", normalize=None, max_iter=100).fit(K, z)
+    assert np.abs(model.dual_coef_).max() <= model.C * (1 + 1e-12)
 
 
 def test_kernels_without_weight_are_not_evaluated(data):
@@ -296,6 +315,23 @@ def test_an_unconverged_fit_says_so(data):
         assert not model.converged_
         assert model.fit_status_ == 1
         assert model.dual_gap_ > 1e-6 * abs(model.objective_)
+
+
+@pytest.mark.parametrize("method", ["uniform", "group-lasso", "simple"])
+def test_no_further_round_follows_a_machine_without_end(data, method, monkeypatch):
+    for module in (problem, inmemory):
+        monkeypatch.setattr(module, "MOST_STEPS", 20)
+    model = MKLClassifier(KERNELS, method=method, C=1e3, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="after 1 rounds.* lower C"):
+        model.fit(*data[:2])
+    assert not model.converged_
+
+
+def test_the_limit_that_is_not_the_users_is_named(data, monkeypatch):
+    monkeypatch.setattr(machine, "MOST_ROUNDS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"after 2 rounds.* raise max_iter"):
+        model = MKLClassifier(KERNELS, method="group-lasso", tol=1e-9).fit(*data[:2])
+    assert not model.converged_
 
 
 class Ender:

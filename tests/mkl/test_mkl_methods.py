@@ -117,6 +117,34 @@ def test_noise_gets_no_weight(method):
     assert sum(1 for _ in model.kernel_.leaves()) == np.count_nonzero(model.weights_)
 
 
+@pytest.mark.parametrize("method", ["smo", "group-lasso"])
+@pytest.mark.parametrize("p", [2, 4])
+def test_where_no_kernel_has_a_use_weights_have_no_price(data, method, p):
+    X, y, _, z = data
+    options = dict(method=method, p=p, penalty=50.0)
+    # Everything within the tube; and a kernel that tells no samples apart.
+    still = MKLRegressor(KERNELS, epsilon=10.0, **options).fit(X, z)
+    blind = MKLClassifier([0.0 * Linear()], **options).fit(X, y)
+    for model in (still, blind):
+        assert model.converged_
+        assert model.dual_gap_ == 0.0
+        np.testing.assert_array_equal(model.weights_, 0.0)
+
+
+def test_a_price_beyond_all_numbers_is_infinite():
+    assert Ball(2.0, 3.0).price(np.array([1e200, 0.0])) == np.inf
+
+
+def test_weights_move_where_all_variables_are_at_bounds():
+    # With so low a C no machine moves, whatever the weights.
+    X = np.arange(6.0)[:, None]
+    y = np.array([-1, 1, -1, 1, -1, 1])
+    kernels = [RBF(gamma=5.0), RBF(gamma=1e-9)]
+    model = MKLClassifier(kernels, method="simple", C=1e-3, tol=1e-6).fit(X, y)
+    assert model.converged_
+    np.testing.assert_allclose(model.weights_, [1.0, 0.0])
+
+
 @pytest.mark.parametrize(
     "method", ["uniform", "alignment", "group-lasso", "smo", "simple"]
 )

@@ -159,6 +159,8 @@ def pair_step(
                 if penalty == 0.0
                 else np.cbrt(-2.0 * penalty * c) / (size ** (2.0 / 3.0))
             )
+    if not guess > 0.0:
+        return 0.0  # of what is no kernel, or but for rounding: there is no way down
     t = min(guess, room)
     for _ in range(MOST_NEWTON):
         slope, curve = _slopes(t, c, s, b, a, q, penalty, moved)

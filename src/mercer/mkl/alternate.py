@@ -3,8 +3,8 @@ r"""Group-lasso iteration: machines and closed-form weights in turn (Xu et al. 2
 Weights go from d to :math:`d_k \propto (d_k^2 s_k)^{1/(p+1)}`, and each machine starts
 from the last.  Two things make it quick: machines are first solved loosely, and no more
 tightly than the weights deserve; and the change of :math:`\log d` is stretched as long
-as the value falls.  Kernels whose weight vanishes (p = 1) are left out, and come back
-if it turns out that they should.
+as the value falls.  Kernels whose weight vanishes (p = 1, or without use for the
+machines) are left out, and come back if it turns out that they should.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ def direction(ball: Ball, now: Round) -> tuple[NDArray, NDArray]:
     if ball.p == 1:
         missing = (d == 0) & (s > 0) & (s >= (1.0 - 1e-12) * s[d > 0].max(initial=0.0))
         d[missing] = REVIVED * d.max()
+    else:
+        # What had no use for the last machines may have one for these.
+        missing = (d == 0) & (s > 0)
+        d[missing] = np.minimum(ball.best(s)[missing], REVIVED * d.max())
     target = ball.group_lasso(d, s)
     used = (d > 0) & (target > 0)
     d[~used] = 0.0

@@ -34,7 +34,7 @@ from mercer.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.mkl.inmemory import GramsInMemory
 from mercer.mkl.learning import METHODS, learn, settled, split
 from mercer.mkl.problem import Found, Problem
-from mercer.mkl.store import make_store
+from mercer.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.mkl.weights import Ball
 from mercer.progress import FitProgress
 from mercer.solvers import Settings, TaskSpec
@@ -179,6 +179,8 @@ class MultiKernelMachine(KernelMachine):
         starts = list(tasks.starts)
         if isinstance(X, GivenMatrices):
             matrices = X.matrices
+            if tol < LEAST_FOR_SINGLE:
+                matrices = [m.astype(np.float64, copy=False) for m in matrices]
             if not in_order:
                 matrices = [m[np.ix_(order, order)] for m in matrices]
             store: BaseGrams = GramsInMemory(matrices, starts, threads)
@@ -279,7 +281,7 @@ class MultiKernelMachine(KernelMachine):
         if stopped_early:
             remedy = "A callback asked for an early end."
         elif n_iter >= self._most_rounds():
-            remedy = f"It ended after max_iter={self.max_iter} rounds; raise max_iter."
+            remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)

@@ -18,7 +18,7 @@ from mercer.core.decompose import Task
 from mercer.core.problem import Solution
 from mercer.mkl.base import BaseGrams, Products, Solved
 from mercer.mkl.weights import Ball
-from mercer.solvers import Settings, TaskSpec
+from mercer.solvers import MOST_STEPS, Settings, TaskSpec
 
 __all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
 
@@ -76,6 +76,7 @@ class Pace:
     def __init__(self) -> None:
         self.inner_tol = LOOSE
         self.stretch = 1.0
+        self.is_spent = False  #: whether a machine has taken all steps it may
 
 
 class Problem:
@@ -107,8 +108,8 @@ class Problem:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody asked for an early end."""
-        return bool(self.store.threads.stop[0])
+        """Whether somebody asked for an early end, or a machine has none."""
+        return bool(self.store.threads.stop[0]) or self.pace.is_spent
 
     def solve(
         self, weights: NDArray, before: Round | None = None, tol: float | None = None
@@ -125,6 +126,8 @@ class Problem:
             tol=self.pace.inner_tol if tol is None else tol, max_iter=-1
         )
         found = self.store.solve(weights, specs, F, settings, self.report)
+        if any(solution.n_iter >= MOST_STEPS for solution in found.solutions):
+            self.pace.is_spent = True
         return self.certified(weights, found)
 
     def certified(self, weights: NDArray, found: Solved) -> Round:

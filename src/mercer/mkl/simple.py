@@ -95,7 +95,11 @@ def _search(problem: Problem, now: Round, direction: NDArray, max_iter: int) -> 
         new = problem.solve(weights / weights.sum(), at)
         here = -0.5 * float(direction @ new.s)
         if np.array_equal(new.s, at.s):
-            break  # machines that do not move, solved too loosely, tell nothing
+            # Machines that do not move may be solved too loosely, and tell nothing;
+            # but where all variables are at bounds, they are right to stay.
+            if new.primal < at.primal:
+                return new
+            break
         at = new
         if here <= 0 and step == longest:
             return new

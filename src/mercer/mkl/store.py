@@ -20,7 +20,7 @@ from mercer.mkl.inmemory import GramsInMemory
 from mercer.mkl.ondemand import GramsOnDemand
 from mercer.threads import Threads
 
-__all__ = ["make_store"]
+__all__ = ["LEAST_FOR_SINGLE", "make_store"]
 
 # Up to this many samples, and below this tolerance, values are in double precision.
 DOUBLE_UP_TO = 1000

@@ -53,7 +53,8 @@ class Ball(NamedTuple):
 
     def price(self, d: NDArray) -> float:
         """Return what the primal pays for the weights themselves."""
-        return 0.5 * self.penalty * self.norm(d) ** 2
+        size = self.norm(d)
+        return 0.5 * self.penalty * size * size  # a power would raise where this is inf
 
     def dual_term(self, s: NDArray) -> float:
         """Return what the dual subtracts: half the norm of s, or a multiple of it²."""
@@ -83,7 +84,9 @@ class Ball(NamedTuple):
             top = self.dual_norm(s)
             d[np.argmax(s)] = top / (2.0 * self.penalty) if self.penalty else 1.0
             return d
-        d = np.empty(len(s))
+        d = np.zeros(len(s))
+        if self.penalty and not self.dual_norm(s) > 0:
+            return d  # equal weights would have a price, and no use
         kernel_weights(np.ascontiguousarray(s), self.q, self.penalty, d)
         return d
 
