@@ -306,15 +306,18 @@ def test_constant_values(data):
         np.testing.assert_allclose(model.predict(X), 7.0, atol=0.11)
 
 
-def test_an_unconverged_fit_says_so(data):
-    X, y = data[:2]
-    for method in ("group-lasso", "smo", "simple"):
-        model = MKLClassifier(KERNELS, method=method, max_iter=1, tol=1e-6)
-        with pytest.warns(ConvergenceWarning, match=r"dual gap of .* raise max_iter"):
-            model.fit(X, y)
-        assert not model.converged_
-        assert model.fit_status_ == 1
-        assert model.dual_gap_ > 1e-6 * abs(model.objective_)
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+@pytest.mark.parametrize("method", ["group-lasso", "smo", "simple"])
+def test_an_unconverged_fit_says_so(data, method, max_iter):
+    p = 1.05 if method == "smo" else 1
+    model = MKLClassifier(KERNELS, method=method, p=p, max_iter=max_iter, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"dual gap of .* raise max_iter"):
+        model.fit(*data[:2])
+    assert not model.converged_
+    assert model.fit_status_ == 1
+    assert model.n_iter_ == max_iter
+    assert len(model.history_[0]["objective"]) == max_iter
+    assert model.dual_gap_ > 1e-9 * abs(model.objective_)
 
 
 @pytest.mark.parametrize("method", ["uniform", "group-lasso", "simple"])

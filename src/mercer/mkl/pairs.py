@@ -84,25 +84,34 @@ def minimise(
         if weights is None:
             weights = problem.ball.uniform(problem.store.n_kernels)
         before = problem.solve(weights)
+        if _is_over(problem, max_iter):
+            return problem.found(before)
     machines = [_Machine(problem, t, s.beta) for t, s in enumerate(before.solutions)]
     _refresh(problem, machines, before.F)
     target = problem.ball
-    while target.p < stage:
+    while target.p < stage and not _is_over(problem, max_iter):
         problem.ball = target._replace(p=stage)
         _run(problem, machines, max(problem.tol, STAGE_TOLERANCE), max_iter)
         stage = 1.0 + 0.5 * (stage - 1.0)
     problem.ball = target
     while True:
-        _run(problem, machines, SAFETY * problem.tol, max_iter)
+        if not _is_over(problem, max_iter):
+            _run(problem, machines, SAFETY * problem.tol, max_iter)
         _refresh(problem, machines)
+        problem.rounds.pop()  # the same round, with products that are computed anew
         now = _look(problem, machines)
-        over = problem.is_stopped or len(problem.rounds) >= max_iter
-        if over or now.is_within(problem.tol) or _floor(problem, now) is None:
+        tighter = _floor(problem)
+        if _is_over(problem, max_iter) or now.is_within(problem.tol) or tighter is None:
             return problem.found(now)
-        problem.pace.inner_tol = _floor(problem, now) or problem.pace.inner_tol
+        problem.pace.inner_tol = tighter
 
 
-def _floor(problem: Problem, now: Round) -> float | None:
+def _is_over(problem: Problem, max_iter: int) -> bool:
+    """Whether no more rounds are to come."""
+    return problem.is_stopped or len(problem.rounds) >= max_iter
+
+
+def _floor(problem: Problem) -> float | None:
     """Return a tighter tolerance than the last, if there is one."""
     tol = 0.2 * problem.pace.inner_tol
     return tol if tol >= problem.least_tol else None
@@ -134,8 +143,7 @@ def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) 
     n_stalled = 0
     while True:
         now = _look(problem, machines)
-        over = problem.is_stopped or len(problem.rounds) >= max_iter
-        if over or now.is_within(tol) or n_stalled > 2:
+        if _is_over(problem, max_iter) or now.is_within(tol) or n_stalled > 2:
             return
         violation = max(machine.gap for machine in machines)
         # No tighter than the gap asks for: it is about the violation times the mass.
