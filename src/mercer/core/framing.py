@@ -35,17 +35,19 @@ def centre_rows(
 ):
     """Fill ``out`` with ``X[rows][:, active] - center[active]``.
 
-    ``norms`` become squared distances from ``center`` over all columns.
+    ``norms`` become squared distances from ``center`` over all columns.  They are
+    summed in a loop of their own: one that writes, too, would be compiled twice, for
+    arrays that lie close to each other and for others, with sums in different orders.
     """
     d = X.shape[1]
     shifted = np.empty(d, dtype=out.dtype)
     for i in range(len(rows)):
         row = X[rows[i]]
+        for k in range(d):
+            shifted[k] = row[k] - center[k]
         norm = 0.0
         for k in range(d):
-            v = row[k] - center[k]
-            shifted[k] = v
-            norm += np.float64(v) * np.float64(v)
+            norm += np.float64(shifted[k]) * np.float64(shifted[k])
         norms[i] = norm
         target = out[i]
         for k in range(len(active)):
