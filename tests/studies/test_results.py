@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 
+from mercer.studies import page
 from mercer.studies.results import (
     Figure,
     Finding,
@@ -62,3 +63,11 @@ def test_rows_know_what_each_column_was_counted_on():
     assert row.counted_on("acc1") == 5
     assert row.counted_on("acc2") is None
     assert Row("t", "a", {}, n_test=7).counted_on("any") == 7
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0123, "12 ms"), (1.26, "1.3 s"), (119.7, "2 min 0 s"), (438.2, "7 min 18 s")],
+)
+def test_durations(seconds, text):
+    assert page._duration(seconds) == text

@@ -172,7 +172,8 @@ def _text(value: Any, is_percentage: bool) -> str:
 
 def _duration(seconds: float) -> str:
     if seconds >= 90:
-        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s"
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
