@@ -31,19 +31,17 @@ REVIVED = 1e-3
 def alternate(
     problem: Problem,
     max_iter: int,
-    weights: NDArray | None = None,
+    weights: NDArray,
     before: Round | None = None,
 ) -> Found:
     """Solve the problem; ``max_iter`` limits how often machines are solved.
 
-    It begins with ``weights``, or goes on from ``before``, where these are given.
+    It begins with ``weights``, or goes on from ``before`` where that is given.
     """
     ball, pace = problem.ball, problem.pace
     if before is not None:
         start, change = direction(ball, before)
         weights = moved(ball, start, before.s, pace.stretch * change)
-    elif weights is None:
-        weights = ball.uniform(problem.store.n_kernels)
     now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         if problem.is_stopped or len(problem.rounds) >= max_iter:

@@ -42,12 +42,12 @@ MOST = 0.6
 
 
 def by_chunks(
-    problem: Problem,
-    iterate: Iteration,
-    max_iter: int,
-    weights: NDArray | None = None,
+    problem: Problem, iterate: Iteration, max_iter: int, weights: NDArray
 ) -> Found:
-    """Solve the problem by ``iterate``, on chunks of the samples where that pays."""
+    """Solve the problem by ``iterate``, on chunks of the samples where that pays.
+
+    It begins with ``weights``.
+    """
     store = problem.store
     if not isinstance(store, GramsInMemory) or not _pays(problem):
         return iterate(problem, max_iter, weights)

@@ -82,9 +82,10 @@ def learn(
     ``target`` says what kernels should be aligned with, by row of a problem; of several
     machines :math:`\\sum_t y_t y_t^T` is the target.
     """
-    if method in _ITERATIONS:
-        return by_chunks(problem, _ITERATIONS[method], max_iter)
     store = problem.store
+    if method in _ITERATIONS:
+        first = problem.ball.uniform(store.n_kernels)
+        return by_chunks(problem, _ITERATIONS[method], max_iter, first)
     weights = np.full(store.n_kernels, 1.0 / store.n_kernels)
     if method == "alignment":
         Y = np.zeros((store.n, len(problem.specs)))

@@ -71,18 +71,16 @@ class _Machine:
 def minimise(
     problem: Problem,
     max_iter: int,
-    weights: NDArray | None = None,
+    weights: NDArray,
     before: Round | None = None,
 ) -> Found:
     """Solve the problem for p > 1; ``max_iter`` limits the rounds.
 
-    It begins with ``weights``, or goes on from ``before``, where these are given.
+    It begins with ``weights``, or goes on from ``before`` where that is given.
     """
     # What goes on is on its way to p = 1 already.
     stage = DIRECT_FROM if before is None else 1.0
     if before is None:
-        if weights is None:
-            weights = problem.ball.uniform(problem.store.n_kernels)
         before = problem.solve(weights)
         if _is_over(problem, max_iter):
             return problem.found(before)

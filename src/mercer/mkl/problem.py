@@ -228,14 +228,13 @@ def gap_bound(spec: TaskSpec, solution: Solution) -> float:
 def solve_fixed(
     problem: Problem,
     max_iter: int,
-    weights: NDArray | None = None,
+    weights: NDArray,
     before: Round | None = None,
 ) -> Found:
     """Solve the machines alone, with weights that are not to be changed."""
     problem.is_fixed = True
     if before is not None:
         weights = before.weights
-    assert weights is not None
     now = problem.solve(weights, before)
     while not now.is_within(SAFETY * problem.tol):
         over = problem.is_stopped or len(problem.rounds) >= max_iter

@@ -25,17 +25,15 @@ MOST_TRIALS = 12
 def descend(
     problem: Problem,
     max_iter: int,
-    weights: NDArray | None = None,
+    weights: NDArray,
     before: Round | None = None,
 ) -> Found:
     """Solve the problem with p = 1; ``max_iter`` limits how often machines are.
 
-    It begins with ``weights``, or goes on from ``before``, where these are given.
+    It begins with ``weights``, or goes on from ``before`` where that is given.
     """
     if before is not None:
         weights = before.weights
-    if weights is None:
-        weights = problem.ball.uniform(problem.store.n_kernels)
     now = problem.solve(weights, before)
     last: tuple[NDArray, NDArray, NDArray] | None = None
     while not now.is_within(SAFETY * problem.tol):
