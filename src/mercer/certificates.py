@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
 from mercer.core.problem import Solution, certify
-from mercer.gram import WholeGram
+from mercer.gram import WholeGram, run_tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair
 from mercer.threads import Threads
 
@@ -63,8 +62,7 @@ def rounding_errors(
         return (coefficients[part].T @ values.T).T
 
     parts = [used[first : first + PART] for first in range(0, len(used), PART)]
-    is_custom = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
-    found = [products(p) for p in parts] if is_custom else threads.map(products, parts)
+    found = run_tiles([kernel], threads, products, parts)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))

@@ -38,6 +38,7 @@ __all__ = [
     "apply",
     "gram_matrix",
     "own_scratch",
+    "run_tiles",
     "warm_up",
 ]
 
@@ -108,12 +109,13 @@ class Tiles:
         return self._kernel.evaluate(pair)
 
 
-def _run_tiles(kernel: Kernel, threads: Threads, work: Any, tiles: Sequence) -> None:
+def run_tiles(
+    kernels: Sequence[Kernel], threads: Threads, work: Any, tiles: Sequence
+) -> list:
     """Run tile jobs in threads; a user's own function only ever in one at a time."""
-    if any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
-        threads.map(lambda all_of_them: [work(t) for t in all_of_them], [tiles])
-    else:
-        threads.map(work, tiles)
+    if any(isinstance(leaf, Custom) for kernel in kernels for leaf in kernel.leaves()):
+        return threads.map(lambda every: [work(t) for t in every], [tiles])[0]
+    return threads.map(work, tiles)
 
 
 class WholeGram:
@@ -171,7 +173,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
         for columns in _ranges(rows.start, n, STRIP_COLUMNS)
     ]
     warm_up(kernel, operand)
-    _run_tiles(kernel, threads, fill, tiles)
+    run_tiles([kernel], threads, fill, tiles)
     return matrix
 
 
@@ -239,7 +241,7 @@ class RowGram:
             values = self._tile_of(left, self.operand.rows(columns))
             scatter_rows(values, store.pool, slots, columns.start - first)
 
-        _run_tiles(self.kernel, self._threads, fill, tiles)
+        run_tiles([self.kernel], self._threads, fill, tiles)
 
     def source(self, block: int) -> Source:
         """Return where the rows of a block lie."""
@@ -319,7 +321,7 @@ def apply(
             for columns, used, weight in dense_parts:
                 result[rows, used] += values[:, columns] @ weight
 
-    _run_tiles(kernel, threads, fill, _ranges(0, len(left), height))
+    run_tiles([kernel], threads, fill, _ranges(0, len(left), height))
     return result
 
 
@@ -365,5 +367,5 @@ def gram_matrix(
             for columns in _ranges(0, len(right), _width(len(part))):
                 matrix[rows, columns] = tile_of(part, right.rows(columns))
 
-        _run_tiles(bound, threads, fill, _ranges(0, len(left), _height(len(left))))
+        run_tiles([bound], threads, fill, _ranges(0, len(left), _height(len(left))))
     return matrix

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
 from mercer.core.problem import Solution
-from mercer.gram import warm_up
+from mercer.gram import run_tiles, warm_up
 from mercer.kernels.base import Kernel, Scaled, Sum
-from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand
 from mercer.mkl.weights import Moments
 from mercer.solvers import Progress, Settings, TaskSpec
@@ -27,7 +26,7 @@ __all__ = [
     "Solved",
     "by_sample",
     "cut",
-    "run_tiles",
+    "fill_tiles",
     "tile_width",
     "weighted_sum",
 ]
@@ -187,22 +186,14 @@ class BaseGrams(ABC):
         return Moments(target, gram, float((Y.T @ Y).ravel() @ (Y.T @ Y).ravel()))
 
 
-def run_tiles(
+def fill_tiles(
     kernels: Sequence[Kernel],
     operand: Operand,
     threads: Threads,
     work: Callable[[Any], None],
     tiles: Sequence[Any],
 ) -> None:
-    """Run tile jobs in threads; a user's own function only ever in one at a time."""
+    """Run tile jobs, when all that they share of the samples is at hand."""
     for kernel in kernels:
         warm_up(kernel, operand)
-    if any(isinstance(leaf, Custom) for kernel in kernels for leaf in kernel.leaves()):
-
-        def in_turn(everything: Sequence[Any]) -> None:
-            for tile in everything:
-                work(tile)
-
-        threads.map(in_turn, [tiles])
-    else:
-        threads.map(work, tiles)
+    run_tiles(kernels, threads, work, tiles)

@@ -14,7 +14,7 @@ from mercer.core.rows import add_rows, gather_square, mirror
 from mercer.gram import own_scratch
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.operand import Operand, Pair, columns_key
-from mercer.mkl.base import STRIP, BaseGrams, Products, Solved, cut, run_tiles
+from mercer.mkl.base import STRIP, BaseGrams, Products, Solved, cut, fill_tiles
 from mercer.solvers import (
     MOST_STEPS,
     SAFETY,
@@ -72,7 +72,7 @@ class GramsInMemory(BaseGrams):
             for rows, left in strips
             for part in cut(n - rows.start, width)
         ]
-        run_tiles(kernels, operand, threads, fill, tiles)
+        fill_tiles(kernels, operand, threads, fill, tiles)
         for kernel, matrix in zip(kernels, matrices, strict=True):
             np.fill_diagonal(matrix, kernel.diagonal(operand))
         return cls(matrices, starts, threads)

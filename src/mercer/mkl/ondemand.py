@@ -19,7 +19,7 @@ from mercer.mkl.base import (
     Solved,
     by_sample,
     cut,
-    run_tiles,
+    fill_tiles,
     tile_width,
     weighted_sum,
 )
@@ -80,7 +80,7 @@ class GramsOnDemand(BaseGrams):
                     visit(rows, where, k, values)
 
         tiles = cut(len(left), STRIP)
-        run_tiles(self.kernels, right, self.threads, work, tiles)
+        fill_tiles(self.kernels, right, self.threads, work, tiles)
 
     def _times(self, left: Operand, rows: NDArray, B: NDArray) -> NDArray:
         """Return ``K_k(left, samples rows) B``."""
