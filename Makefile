@@ -14,7 +14,7 @@ test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow"
 
 test-all: $(VENV)/.test lint
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --hypothesis-profile=varied
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -4,8 +4,13 @@ from hypothesis import settings
 
 from real_data import read_data
 
-# The same examples in every run: a new one is found on purpose, not by chance.
+# `make test` tries the same examples in every run, so that it fails only for what was
+# changed. `make test-all` draws new ones, with --hypothesis-profile=varied; an example
+# that fails is printed with the line that tries it again.
 settings.register_profile("steady", derandomize=True)
+settings.register_profile(
+    "varied", derandomize=False, deadline=None, database=None, print_blob=True
+)
 settings.load_profile("steady")
 
 

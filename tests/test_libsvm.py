@@ -13,9 +13,14 @@ from sklearn.datasets import dump_svmlight_file
 
 import mercer
 from mercer import SVC
-from mercer.export import COUNTERPARTS
 from mercer.kernels import RBF, Custom, Laplacian, Linear, Polynomial, Sigmoid
-from model_files import fitted_like
+from model_files import (
+    MACHINES,
+    PLAIN_KERNELS,
+    libsvm_values,
+    real_fits,
+    values_of,
+)
 
 KERNELS = [Linear(), Polynomial(3, 0.2, 1.0), RBF(0.3), Sigmoid(0.05, -0.1)]
 
@@ -50,10 +55,10 @@ def by_package(svmutil, path, X, options="-q"):
     return np.array(labels), np.array(values), model
 
 
-def by_program(program, path, X, *options):
+def by_program(program, path, X, *options, matrix=False):
     """Return the table that svm-predict prints."""
     test, out = path.with_suffix(".test"), path.with_suffix(".out")
-    if isinstance(X, np.ndarray) and X.shape[1] == 60:  # a kernel matrix
+    if matrix:
         rows = [
             f"0 0:{i + 1} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row))
             for i, row in enumerate(X.tolist())
@@ -100,7 +105,7 @@ def test_a_precomputed_kernel(program, tmp_path):
     K = X @ X.T
     model = SVC(kernel="precomputed").fit(K, y)
     mercer.export_libsvm(model, tmp_path / "m.model")
-    table = by_program(program, tmp_path / "m.model", K)
+    table = by_program(program, tmp_path / "m.model", K, matrix=True)
     assert [int(row[0]) for row in table] == model.predict(K).tolist()
 
 
@@ -127,23 +132,33 @@ def test_probabilities_by_the_program(program, tmp_path, n_classes):
     assert np.array_equal(values[clear, 0], model.predict(X)[clear])
 
 
-@pytest.mark.parametrize("name", ["SVR", "NuSVR", "OneClassSVM"])
-@pytest.mark.parametrize("way", ["svmutil", "program"])
-def test_machines_without_classes(request, tmp_path, name, way):
-    reader = request.getfixturevalue(way)
-    X, y = samples(2)
-    source = COUNTERPARTS[name].estimator(kernel="rbf", gamma=0.5).fit(X, y + X[:, 1])
+LIBSVM_HAS = [name for name in MACHINES if "one-vs-rest" not in name]
+
+
+@pytest.mark.parametrize("kernel", PLAIN_KERNELS)
+@pytest.mark.parametrize("machine", LIBSVM_HAS)
+def test_every_machine_answers_alike_on_new_samples(program, tmp_path, machine, kernel):
     path = tmp_path / "m.model"
-    mercer.export_libsvm(fitted_like(name, source, RBF(0.5)), path)
-    if way == "program":
-        answers = np.array(by_program(reader, path, X), dtype=float).ravel()
-        tolerance = 1e-5  # of the digits that older versions print
-    else:
-        answers, values, _ = by_package(reader, path, X)
-        tolerance = 1e-10
-        if name == "OneClassSVM":
-            assert values.ravel() == pytest.approx(source.decision_function(X))
-    assert answers == pytest.approx(source.predict(X), abs=tolerance)
+    for fit in real_fits(machine, kernel):
+        model = fit.model
+        mercer.export_libsvm(model, path)
+        values = libsvm_values(path, fit.points, fit.seen)
+        if hasattr(model, "classes_"):
+            model.set_params(decision_function_shape="ovo")
+        expected = values_of(model, fit.new).reshape(len(values), -1)
+        if MACHINES[machine][1] == "side":
+            values = -values  # LIBSVM's positive side is the first class
+        assert values == pytest.approx(expected, abs=fit.tolerance), fit.case
+        options = ("-b", "1") if "probabilities" in machine else ()
+        new = fit.new if kernel == "precomputed" else fit.points
+        table = by_program(program, path, new, *options, matrix=kernel == "precomputed")
+        if options:
+            table, expected = table[1:], model.predict_proba(fit.new)
+            found = np.array(table, dtype=float)[:, 1:]
+            tolerance = 1e-5 if found.shape[1] == 2 else 0.005
+            assert found == pytest.approx(expected, abs=tolerance), fit.case
+        answers = np.array([row[0] for row in table], dtype=float)
+        assert answers == pytest.approx(model.predict(fit.new), abs=2e-5), fit.case
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

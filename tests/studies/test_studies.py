@@ -3,9 +3,10 @@
 import re
 
 import numpy as np
+import printed
 import pytest
 
-from mercer.studies import STUDIES, ecoc_protocol, scratch_protocol, three_vs_eight
+from mercer.studies import STUDIES, ecoc_protocol, scratch_protocol
 from mercer.studies.mnist_kernels import ENTRIES, MKL_ROW
 from mercer.studies.results import Figure, Row
 
@@ -34,8 +35,12 @@ def test_nothing_fails(quick_run):
 def test_kernels_of_mnist(quick_run):
     found = rows(quick_run, "mnist-kernels", "kernels")
     assert list(found) == [*ENTRIES, MKL_ROW]
-    assert found["Raw RBF σ=10"].published == {"acc1": 95.90, "acc2": 95.42}
-    assert found[MKL_ROW].published == {"acc1": 97.20, "acc2": 96.90}
+    for label, (beta, acc1, acc2) in printed.rows(printed.MNIST_KERNELS, 3).items():
+        compared = found[label].published
+        assert (compared.get("acc1"), compared.get("acc2")) == (acc1, acc2)
+        assert found[label].values["beta"] == beta
+    (best,) = rows(quick_run, "mnist-kernels", "best").values()
+    assert best.published == {"acc2": 97.26}
     assert all(r.gap is not None and r.seconds > 0 for r in found.values())
     assert {"clean-up", "confusion"} <= set(figures(quick_run, "mnist-kernels"))
     assert len(rows(quick_run, "mnist-kernels", "classes")) == 10
@@ -47,10 +52,16 @@ def test_machines_from_scratch(quick_run):
     name = "svm-from-scratch"
     kernels = [*scratch_protocol.KERNELS, "combined"]
     assert list(rows(quick_run, name, "mnist")) == kernels
+    expected = printed.rows(printed.SCRATCH_PRECISION, 6)
+    for label, row in rows(quick_run, name, "mnist").items():
+        train, test = expected[label][0], expected[label][3]
+        assert row.published == {"train": train, "test": test}
     found = rows(quick_run, name, "combinations")
-    assert {k: r.published["test"] for k, r in found.items()} == (
-        scratch_protocol.COMBINATIONS
+    assert {k: [r.published["test"]] for k, r in found.items()} == (
+        printed.rows(printed.SCRATCH_COMBINATIONS, 1)
     )
+    (best,) = rows(quick_run, name, "best").values()
+    assert best.published == {"test": expected["Gaussian"][3]}
     drawn = set(figures(quick_run, name))
     assert {"clouds", "convergence", "efficiency"} <= drawn
     assert {f"ablation-{k}" for k in scratch_protocol.KERNELS} <= drawn
@@ -66,6 +77,10 @@ def test_codes_for_digits(quick_run):
         solvers = rows(quick_run, "ecoc-digits", f"solvers {kernel}")
         assert len(solvers) == 6
         assert all(np.isfinite(r.values["slope"]) for r in solvers.values())
+        expected = {}
+        if kernel == "Gaussian":
+            expected = {"slope": printed.ECOC_ORDER, "ratio": printed.ECOC_RATIO}
+        assert solvers["WSS1, cached"].published == expected
     assert rows(quick_run, "ecoc-digits", "files").popitem()[1].values["same"] == "yes"
     drawn = {"search", "toys", "times-Gaussian", "times-linear"}
     assert drawn <= set(figures(quick_run, "ecoc-digits"))
@@ -89,7 +104,11 @@ def test_kernel_methods(quick_run):
 
 def test_three_against_eight(quick_run):
     found = rows(quick_run, "three-vs-eight", "accuracy")
-    assert {k: r.published for k, r in found.items()} == three_vs_eight.PUBLISHED
+    for label, values in printed.rows(printed.THREE_VS_EIGHT, 2).items():
+        validation, test = (round(value, 2) for value in values)
+        assert found[label].published == {"validation": validation, "test": test}
+    (best,) = rows(quick_run, "three-vs-eight", "best").values()
+    assert best.published == {"test": 98.20}
     assert len(rows(quick_run, "three-vs-eight", "solvers")) == 6
     assert "roc" in figures(quick_run, "three-vs-eight")
 
