@@ -19,10 +19,16 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
 
     It is written beside ``path`` under another name, and renamed at the end, which
     file systems do at once or not at all. After an error the new file is gone, and the
-    old one is as it was.
+    old one is as it was. A pipe or a device, such as ``/dev/null``, is written to and
+    stays what it is.
     """
+    given = Path(path)
+    if given.exists() and not given.is_file() and not given.is_dir():
+        with open(given, "wb") as stream:
+            yield stream
+        return
     # A link stays a link: what it points to is replaced.
-    target = Path(path).resolve()
+    target = given.resolve()
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"{path} cannot be written: the folder {target.parent} does not exist. "

@@ -7,12 +7,13 @@ import pytest
 
 from mercer.cli.csv_files import N_AT_ONCE, read_csv
 from mercer.cli.failures import DataFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import Reading
 
 
 def read(path, content, **how):
     path.write_text(content, encoding="utf-8")
-    return read_csv(path, Reading(**how))
+    return read_csv(Source(path), Reading(**how))
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_headers_are_found(path, mark):
 def test_quotes_blank_lines_and_line_ends(path):
     text = 'a,"b, or\nc",t\r\n1,"2",x\r\n\r\n 3 ,4e1,"y ""z"""\r\n'
     path.write_bytes(text.encode())
-    table = read_csv(path, Reading(target="t"))
+    table = read_csv(Source(path), Reading(target="t"))
     assert table.X.tolist() == [[1, 2], [3, 40]]
     assert table.schema.features == ("a", "b, or\nc")
     assert table.target.values.tolist() == ["x", 'y "z"']
@@ -73,10 +74,10 @@ def test_errors_far_down_name_the_line(path):
 def test_compressed_tables(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
-    assert read_csv(path, Reading()).X.tolist() == [[1, 2]]
+    assert read_csv(Source(path), Reading()).X.tolist() == [[1, 2]]
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" * 100)[:-12])
     with pytest.raises(DataFailure, match=r"t\.csv\.gz cannot be read"):
-        read_csv(path, Reading())
+        read_csv(Source(path), Reading())
 
 
 @pytest.mark.parametrize(

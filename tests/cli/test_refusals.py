@@ -150,7 +150,7 @@ def test_missing_data(tmp_path, out, name):
 
 def test_paths_of_the_wrong_kind(tmp_path, table, out):
     assert "is a folder" in no_fit(DATA, tmp_path, out, "--format", "csv")
-    assert "is a file" in no_fit(DATA, table, out, "--format", "images")
+    assert "is not a folder" in no_fit(DATA, table, out, "--format", "images")
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "has no images" in no_fit(DATA, empty, out)

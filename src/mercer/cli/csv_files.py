@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
@@ -16,6 +17,7 @@ import numpy as np
 
 from mercer.cli.columns import Choice, assemble, choose
 from mercer.cli.failures import DataFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import Reading, Table, Target, as_numbers
 
 __all__ = ["is_number", "open_text", "read_csv"]
@@ -31,43 +33,43 @@ class _Row(NamedTuple):
     cells: list[str]
 
 
-def read_csv(path: Path, how: Reading) -> Table:
+def read_csv(source: Source, how: Reading) -> Table:
     """Read a table; an error names the line and the column."""
     try:
-        with open_text(path) as file:
-            rows = _rows(path, file)
+        with open_text(source.path) as file:
+            rows = _rows(source, file)
             first = next(rows, None)
             if first is None:
-                raise DataFailure(f"{path} is empty.")
+                raise DataFailure(f"{source} is empty.")
             named = _is_header(first, how)
             width = len(first.cells)
             numbers = [str(j + 1) for j in range(width)]
             names = [cell.strip() for cell in first.cells] if named else numbers
             names = [name or number for name, number in zip(names, numbers)]  # noqa: B905
-            choice = choose(names, named, str(path), how)
-            columns = _Columns(path, names, choice)
+            choice = choose(names, named, str(source), how)
+            columns = _Columns(source, names, choice)
             if not named:
                 columns.add([first])
             while batch := list(islice(rows, N_AT_ONCE)):
                 columns.add(batch)
     except UnicodeDecodeError as error:
         raise DataFailure(
-            f"{path} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
+            f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
             "it as UTF-8, or say what it is: --format."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
-        raise DataFailure(f"{path} cannot be read: {error}.") from error
+        raise DataFailure(f"{source} cannot be read: {error}.") from error
     return columns.table()
 
 
 def open_text(path: Path) -> TextIO:
     """Open a text file, which may be compressed."""
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path), encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
+    open_bytes: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
+    file = open_bytes(path, "rb")
+    return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
 
 
-def _rows(path: Path, file: TextIO) -> Iterator[_Row]:
+def _rows(source: Source, file: TextIO) -> Iterator[_Row]:
     """Yield the rows that are not blank, all of the same width."""
     head = list(islice(file, N_SNIFFED))
     delimiter = _delimiter(head)
@@ -86,14 +88,14 @@ def _rows(path: Path, file: TextIO) -> Iterator[_Row]:
                 width = len(cells)
             elif len(cells) != width:
                 raise DataFailure(
-                    f"{path}, line {reader.line_num} has {len(cells)} values, the "
+                    f"{source}, line {reader.line_num} has {len(cells)} values, the "
                     f"first line {width}. It may be cut short."
                 )
             yield _Row(reader.line_num, cells)
     except csv.Error as error:
         raise DataFailure(
-            f"{path}, line {reader.line_num}: {error}. Look for a quotation mark that "
-            "is never closed."
+            f"{source}, line {reader.line_num}: {error}. Look for a quotation "
+            "mark that is never closed."
         ) from error
 
 
@@ -129,8 +131,8 @@ def is_number(text: str) -> bool:
 class _Columns:
     """Collects columns, converted while they are read."""
 
-    def __init__(self, path: Path, names: list[str], choice: Choice):
-        self._path = path
+    def __init__(self, source: Source, names: list[str], choice: Choice):
+        self._source = source
         self._names = names
         self._choice = choice
         self._numeric = [j for j in choice.features if j not in choice.texts]
@@ -160,7 +162,7 @@ class _Columns:
         for row in rows:
             for j in self._numeric:
                 cell, name = row.cells[j].strip(), self._names[j]
-                where = f"{self._path}, line {row.line}, column {name!r}"
+                where = f"{self._source}, line {row.line}, column {name!r}"
                 if not cell:
                     raise DataFailure(f"{where} is empty. Fill it in, or --drop it.")
                 if not is_number(cell):
@@ -174,14 +176,14 @@ class _Columns:
     def table(self) -> Table:
         """Return the whole."""
         if not self._lines:
-            raise DataFailure(f"{self._path} has a header and no rows.")
-        table = Table(str(self._path), None, self._choice.schema, lines=self._lines)
+            raise DataFailure(f"{self._source} has a header and no rows.")
+        table = Table(str(self._source), None, self._choice.schema, lines=self._lines)
         numbers = np.concatenate(self._blocks)
         X, schema = assemble(table, self._choice, numbers, self._texts)
         target = None
         if self._choice.target is not None:
             target = self._target(table, self._names[self._choice.target])
-        return Table(str(self._path), X, schema, target, lines=self._lines)
+        return Table(str(self._source), X, schema, target, lines=self._lines)
 
     def _target(self, table: Table, name: str) -> Target:
         for i, text in enumerate(self._targets):

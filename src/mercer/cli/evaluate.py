@@ -18,6 +18,7 @@ from mercer.cli.options import parse_size
 from mercer.cli.printing import check_free, print_json, write
 from mercer.cli.reading import read_table
 from mercer.cli.scores import judge, to_text
+from mercer.cli.sources import check_apart, name_of
 from mercer.cli.tables import Reading
 
 __all__ = ["evaluate"]
@@ -59,6 +60,7 @@ def evaluate(
         raise UsageFailure("--at-least must be a number; got nan.")
     if out is not None:
         _check_folder(out, [REPORT], force)
+    check_apart(model, data)
     found = load_model(model)
     how = Reading(
         format.value,
@@ -71,7 +73,7 @@ def evaluate(
         schema=found.schema,
     )
     with Bar(quiet) as bar:
-        bar.say(f"reading {data.name}")
+        bar.say(f"reading {name_of(data)}")
         table = read_table(data, how)
         bar.say(f"predicting {table.X.shape[0]} samples")
         verdict = judge(found, table)
@@ -84,7 +86,8 @@ def evaluate(
                 write(out / name, content)
     if verdict.unknown and not quiet:
         names = ", ".join(map(repr, verdict.unknown))
-        tell(f"warning: {data} has classes that the model does not know: {names}.")
+        what = "has classes that the model does not know"
+        tell(f"warning: {table.source} {what}: {names}.")
     if as_json:
         print_json(verdict.report)
     else:

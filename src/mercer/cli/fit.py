@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from mercer.cli import fit_options as its
 from mercer.cli import options
-from mercer.cli.failures import reporting, tell
+from mercer.cli.failures import UsageFailure, reporting, tell
 from mercer.cli.machines import Choices, check_choices
 from mercer.cli.printing import check_free, print_json, print_pairs
 from mercer.cli.tables import Reading
@@ -55,6 +56,11 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a machine to a table or a folder of images, and write a model file."""
+    if out == Path("-"):
+        raise UsageFailure(
+            "--out -: what the fit has to say goes to standard output, and the model "
+            "does not. Give the name of a file."
+        )
     check_free([out], force, [data])
     parameters = {
         **{"C": c, "gamma": gamma, "degree": degree, "coef0": coef0, "nu": nu},

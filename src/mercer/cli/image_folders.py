@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target
 
 __all__ = ["read_images"]
@@ -22,8 +23,9 @@ GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 WHITE = {"I": 65535.0, "I;16": 65535.0, "I;16B": 65535.0, "I;16L": 65535.0}
 
 
-def read_images(folder: Path, how: Reading) -> Table:
+def read_images(source: Source, how: Reading) -> Table:
     """Read the images of a folder, as rows of pixels from 0 to 1."""
+    folder = source.path
     try:
         pillow = import_module("PIL.Image")
     except ImportError as error:

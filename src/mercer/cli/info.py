@@ -34,7 +34,7 @@ def _facts(model: Model) -> dict[str, Any]:
     schema, image = model.schema, model.schema.image
     versions = {k: v for k, v in model.header.items() if k not in ("notes", "format")}
     return {
-        "file": str(model.path),
+        "file": model.source,
         "format": model.header["format"],
         "created": model.notes.get("created"),
         "versions": versions,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
-import io
 import math
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,25 @@ from numpy.typing import NDArray
 
 from mercer.cli.csv_files import is_number, open_text
 from mercer.cli.failures import DataFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import Reading, Schema, Table, Target, as_whole
 from mercer.datasets import load_libsvm
 
 __all__ = ["looks_like_libsvm", "read_libsvm"]
 
 
-def read_libsvm(path: Path, how: Reading) -> Table:
+def read_libsvm(source: Source, how: Reading) -> Table:
     """Read a file, kept sparse; indices begin where those of the model's data began."""
     least = how.schema.first_index if how.schema else 0
     try:
-        X, y, first = _load(path, how.schema)
+        X, y, first = _load(source.path, how.schema)
     except (ValueError, OSError) as error:
-        raise DataFailure(_find_fault(path, least) or str(error)) from error
+        raise DataFailure(_find_fault(source, least) or source.told(error)) from error
     if not X.shape[1]:
-        raise DataFailure(f"{path} has no features: every line is a label only.")
+        raise DataFailure(f"{source} has no features: every line is a label only.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise DataFailure(_find_fault(path, least) or f"{path} has NaN or infinity.")
+        fault = _find_fault(source, least)
+        raise DataFailure(fault or f"{source} has NaN or infinity.")
     schema = how.schema
     if schema is None:
         schema = Schema(
@@ -39,7 +40,7 @@ def read_libsvm(path: Path, how: Reading) -> Table:
             target="label",
             first_index=first,
         )
-    return Table(str(path), X, schema, Target("label", as_whole(y)))
+    return Table(str(source), X, schema, Target("label", as_whole(y)))
 
 
 def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
@@ -53,9 +54,9 @@ def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
     return (X[:, 1:] if first else X), y, first
 
 
-def looks_like_libsvm(path: Path) -> bool:
+def looks_like_libsvm(source: Source) -> bool:
     """Tell whether the first line reads ``label index:value ...``."""
-    with open_text(path) as file:
+    with open_text(source.path) as file:
         words = file.readline().split("#")[0].split()
     return len(words) > 1 and is_number(words[0]) and _is_pair(words[1])
 
@@ -65,17 +66,16 @@ def _is_pair(word: str) -> bool:
     return bool(colon) and index.isdecimal() and is_number(value)
 
 
-def _find_fault(path: Path, least: int) -> str | None:
+def _find_fault(source: Source, least: int) -> str | None:
     """Name the first line that cannot be read, and what it has there."""
     try:
-        opened = io.TextIOWrapper(bz2.open(path)) if path.suffix == ".bz2" else None
-        with opened or open_text(path) as file:
+        with open_text(source.path) as file:
             for number, line in enumerate(file, start=1):
                 if fault := _fault(line.split("#")[0].split(), least):
-                    return f"{path}, line {number}: {fault}"
+                    return f"{source}, line {number}: {fault}"
     except UnicodeDecodeError:
-        return f"{path} is not in LIBSVM format: it is not text."
-    except (OSError, EOFError):
+        return f"{source} is not in LIBSVM format: it is not text."
+    except (OSError, EOFError, zlib.error):
         return None
     return None
 

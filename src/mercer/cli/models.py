@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 import mercer
 from mercer.cli.failures import ModelFailure
+from mercer.cli.sources import Source, name_of, opened
 from mercer.cli.tables import ImageForm, Schema
 from mercer.machine import KernelMachine
 from mercer.persistence import read_header
@@ -26,7 +27,7 @@ NOTES = 1
 class Model:
     """What a model file holds."""
 
-    path: Path
+    source: str
     estimator: Any
     header: dict[str, Any]
     schema: Schema
@@ -72,24 +73,30 @@ def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None
 
 def load_model(path: Path) -> Model:
     """Read a model file, also one that :func:`mercer.save` wrote without notes."""
+    name = name_of(path)
     try:
-        header = read_header(path)
-        estimator = mercer.load(path)
-    except ValueError as error:
-        raise ModelFailure(error) from error
+        with opened(path) as source:
+            header, estimator = _load(source)
     except OSError as error:
         why = error.strerror or error
-        raise ModelFailure(f"the model {path} cannot be read: {why}.") from error
+        raise ModelFailure(f"the model {name} cannot be read: {why}.") from error
     machine = last_step(estimator)
     if not isinstance(machine, KernelMachine) or not hasattr(machine, "support_"):
         raise ModelFailure(
-            f"{path} holds a {type(machine).__name__} that is no fitted machine. Give "
+            f"{name} holds a {type(machine).__name__} that is no fitted machine. Give "
             "a file that mercer fit has written."
         )
-    return Model(path, estimator, header, _schema(path, estimator, header["notes"]))
+    return Model(name, estimator, header, _schema(name, estimator, header["notes"]))
 
 
-def _schema(path: Path, estimator: Any, notes: dict[str, Any]) -> Schema:
+def _load(source: Source) -> tuple[dict[str, Any], Any]:
+    try:
+        return read_header(source.path), mercer.load(source.path)
+    except ValueError as error:
+        raise ModelFailure(source.told(error)) from error
+
+
+def _schema(name: str, estimator: Any, notes: dict[str, Any]) -> Schema:
     n = int(estimator.n_features_in_)
     if "schema" not in notes:
         names = getattr(estimator, "feature_names_in_", None)
@@ -98,7 +105,7 @@ def _schema(path: Path, estimator: Any, notes: dict[str, Any]) -> Schema:
         return Schema("arrays", features, n, named=names is not None)
     if notes.get("notes") != NOTES:
         raise ModelFailure(
-            f"{path} has notes of version {notes.get('notes')}; this Mercer "
+            f"{name} has notes of version {notes.get('notes')}; this Mercer "
             f"reads {NOTES}. Upgrade: pip install -U mercer."
         )
     try:
@@ -109,7 +116,7 @@ def _schema(path: Path, estimator: Any, notes: dict[str, Any]) -> Schema:
         schema = Schema(features=features, image=form, **values)
         fits = not features or sum(map(len, schema.layout().values())) == n
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFailure(f"{path}: its notes are damaged ({error!r}).") from error
+        raise ModelFailure(f"{name}: its notes are damaged ({error!r}).") from error
     if not fits or (features and len(features) != schema.n_columns):
-        raise ModelFailure(f"{path}: its notes do not fit its model of {n} features.")
+        raise ModelFailure(f"{name}: its notes do not fit its model of {n} features.")
     return schema

@@ -5,13 +5,13 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import warn_of_order
 from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target, as_whole
 
 __all__ = ["read_npz"]
@@ -19,18 +19,19 @@ __all__ = ["read_npz"]
 BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(path: Path, how: Reading) -> Table:
+def read_npz(source: Source, how: Reading) -> Table:
     """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
-    if not zipfile.is_zipfile(path):
-        raise DataFailure(f"{path} is not an npz file, or was cut short.")
+    if not zipfile.is_zipfile(source.path):
+        raise DataFailure(f"{source} is not an npz file, or was cut short.")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(source.path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except BROKEN as error:
-        raise DataFailure(f"{path} cannot be read as an npz file: {error}.") from error
-    X = _pick(arrays, how.samples, path, "--samples")
-    X, form = _rows(X, how.samples, path)
-    names = _names(arrays.get("feature_names"), X.shape[1], path)
+        why = source.told(error)
+        raise DataFailure(f"{source} cannot be read as an npz file: {why}.") from error
+    X = _pick(arrays, how.samples, source, "--samples")
+    X, form = _rows(X, how.samples, source)
+    names = _names(arrays.get("feature_names"), X.shape[1], source)
     schema = Schema(
         kind="arrays",
         features=names or tuple(str(j + 1) for j in range(X.shape[1])),
@@ -38,33 +39,35 @@ def read_npz(path: Path, how: Reading) -> Table:
         named=names is not None,
         image=form,
     )
-    table = Table(str(path), X, schema)
+    table = Table(str(source), X, schema)
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
         i, j = map(int, wrong[0])
         where = table.where(i, schema.features[j])
         raise DataFailure(f"{where}: {X[i, j]} is not a finite number.")
-    X, schema = _for_model(X, schema, how, path)
-    target = _target(arrays, len(X), how, path)
+    X, schema = _for_model(X, schema, how, source)
+    target = _target(arrays, len(X), how, source)
     if target is not None and how.schema is None:
         schema = Schema(**{**vars(schema), "target": target.name})
-    return Table(str(path), X, schema, target)
+    return Table(str(source), X, schema, target)
 
 
-def _pick(arrays: Mapping[str, NDArray], name: str, path: Path, option: str) -> NDArray:
+def _pick(
+    arrays: Mapping[str, NDArray], name: str, source: Source, option: str
+) -> NDArray:
     if name not in arrays:
         raise UsageFailure(
-            f"{path} has no array {name!r}. Name one with {option}; there are: "
+            f"{source} has no array {name!r}. Name one with {option}; there are: "
             f"{', '.join(arrays) or 'none'}."
         )
     return arrays[name]
 
 
-def _rows(X: NDArray, name: str, path: Path) -> tuple[NDArray, ImageForm | None]:
+def _rows(X: NDArray, name: str, source: Source) -> tuple[NDArray, ImageForm | None]:
     if X.dtype.kind not in "fiub" or X.ndim < 2 or 0 in X.shape:
         raise DataFailure(
-            f"{path}, array {name!r} must be numbers of shape (samples, features), got "
-            f"{X.dtype} of shape {X.shape}."
+            f"{source}, array {name!r} must be numbers of shape (samples, features), "
+            f"got {X.dtype} of shape {X.shape}."
         )
     # Small integers and half precision fit into single precision.
     single = X.dtype == np.float32 or X.dtype.itemsize <= 2
@@ -76,20 +79,20 @@ def _rows(X: NDArray, name: str, path: Path) -> tuple[NDArray, ImageForm | None]
     return np.ascontiguousarray(X, np.float32 if single else np.float64), form
 
 
-def _names(given: NDArray | None, width: int, path: Path) -> tuple[str, ...] | None:
+def _names(given: NDArray | None, width: int, source: Source) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = tuple(map(str, given.ravel().tolist()))
     if len(names) != width or len(set(names)) != width:
         raise DataFailure(
-            f"{path}, array 'feature_names' must be {width} different names, got "
+            f"{source}, array 'feature_names' must be {width} different names, got "
             f"{len(names)}."
         )
     return names
 
 
 def _for_model(
-    X: NDArray, schema: Schema, how: Reading, path: Path
+    X: NDArray, schema: Schema, how: Reading, source: Source
 ) -> tuple[NDArray, Schema]:
     """Bring the columns into the order of the model that the data are for."""
     wanted = how.schema
@@ -97,7 +100,7 @@ def _for_model(
         return X, schema
     if wanted.categories:
         raise DataFailure(
-            f"{path} has numbers only, and the model has text columns: "
+            f"{source} has numbers only, and the model has text columns: "
             f"{', '.join(wanted.categories)}. Give a table."
         )
     if schema.named and wanted.named:
@@ -105,35 +108,35 @@ def _for_model(
         more = sorted(set(schema.features) - set(wanted.features))
         if missing or more:
             raise DataFailure(
-                f"{path}: missing features: {', '.join(missing) or 'none'}; unknown to "
-                f"the model: {', '.join(more) or 'none'}."
+                f"{source}: missing features: {', '.join(missing) or 'none'}; unknown "
+                f"to the model: {', '.join(more) or 'none'}."
             )
         X = X[:, [schema.features.index(name) for name in wanted.features]]
     elif X.shape[1] != wanted.n_columns:
         raise DataFailure(
-            f"{path} has {X.shape[1]} features; the model has {wanted.n_columns}."
+            f"{source} has {X.shape[1]} features; the model has {wanted.n_columns}."
         )
     elif wanted.named:
-        warn_of_order(str(path))
+        warn_of_order(str(source))
     return X, wanted
 
 
 def _target(
-    arrays: Mapping[str, NDArray], n: int, how: Reading, path: Path
+    arrays: Mapping[str, NDArray], n: int, how: Reading, source: Source
 ) -> Target | None:
     name = how.target or (how.schema and how.schema.target) or "y"
     if name not in arrays and not how.needs_target and how.target is None:
         return None
     if how.schema is not None and not how.needs_target:
         return None
-    y = _pick(arrays, name, path, "--target")
+    y = _pick(arrays, name, source, "--target")
     if y.dtype.kind not in "fiubU" or y.shape not in ((n,), (n, 1)):
         raise DataFailure(
-            f"{path}, array {name!r} must be {n} numbers or texts, one for each "
+            f"{source}, array {name!r} must be {n} numbers or texts, one for each "
             f"sample, got {y.dtype} of shape {y.shape}."
         )
     y = y.ravel()
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0]) + 1
-        raise DataFailure(f"{path}, row {row}, array {name!r}: {y[row - 1]}.")
+        raise DataFailure(f"{source}, row {row}, array {name!r}: {y[row - 1]}.")
     return Target(name, y if y.dtype.kind == "U" else as_whole(y))

@@ -64,11 +64,16 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, npz or LIBSVM file, or a folder of images.",
+        help="A CSV, Parquet, npz or LIBSVM file, a folder of images, or - for "
+        "standard input.",
     ),
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A file that mercer fit has written.")
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A file that mercer fit has written, or - for standard input.",
+    ),
 ]
 TargetName = Annotated[
     str | None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,32 +10,35 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import assemble, choose
 from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.sources import Source
 from mercer.cli.tables import Reading, Table, Target, as_numbers, as_whole
 
 __all__ = ["read_parquet"]
 
 
-def read_parquet(path: Path, how: Reading) -> Table:
+def read_parquet(source: Source, how: Reading) -> Table:
     """Read a table; an error names the row, from 1, and the column."""
     try:
         arrow = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
         raise UsageFailure(
-            f"{path} is a Parquet file, and these need pyarrow. Install it: pip "
+            f"{source} is a Parquet file, and these need pyarrow. Install it: pip "
             "install 'mercer[parquet]'."
         ) from error
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(source.path)
         names = list(file.schema_arrow.names)
-        choice = choose(names, True, str(path), how)
+        choice = choose(names, True, str(source), how)
         wanted = [*choice.features, *([] if choice.target is None else [choice.target])]
         data = file.read(columns=[names[j] for j in wanted])
     except (arrow.ArrowException, OSError) as error:
-        raise DataFailure(f"{path} cannot be read as Parquet: {error}") from error
+        raise DataFailure(
+            f"{source} cannot be read as Parquet: {source.told(error)}"
+        ) from error
     if not data.num_rows:
-        raise DataFailure(f"{path} has no rows.")
-    table = Table(str(path), None, choice.schema)
+        raise DataFailure(f"{source} has no rows.")
+    table = Table(str(source), None, choice.schema)
     texts, numbers = {}, []
     for j in choice.features:
         column = data.column(names[j])
@@ -51,7 +53,7 @@ def read_parquet(path: Path, how: Reading) -> Table:
     if choice.target is not None:
         name = names[choice.target]
         target = _target(arrow, table, name, data.column(name))
-    return Table(str(path), X, schema, target)
+    return Table(str(source), X, schema, target)
 
 
 def _plain(arrow: Any, column: Any) -> Any:

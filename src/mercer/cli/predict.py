@@ -16,6 +16,7 @@ from mercer.cli.models import Model, load_model
 from mercer.cli.options import parse_size
 from mercer.cli.printing import check_free, print_json, to_csv, write
 from mercer.cli.reading import read_table
+from mercer.cli.sources import check_apart, name_of
 from mercer.cli.tables import Reading, Table
 
 __all__ = ["decisions", "predict", "predictions"]
@@ -26,7 +27,8 @@ def predict(
     model: options.ModelFile,
     data: options.DataFile,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A CSV file instead of stdout.")
+        Path | None,
+        typer.Option("--out", "-o", help="A CSV file instead of stdout, which is -."),
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="A column of probabilities per class.")
@@ -44,13 +46,15 @@ def predict(
     quiet: options.Quiet = False,
 ) -> None:
     """Predict with a model file; columns are matched by their names, in any order."""
+    out = None if out == Path("-") else out
     if out is not None:
         check_free([out], force, [model, data])
+    check_apart(model, data)
     found = load_model(model)
     if proba and not hasattr(found.machine, "predict_proba"):
         raise UsageFailure(
-            f"{model} has no probabilities. Fit it with --probability, or leave out "
-            "--proba."
+            f"{found.source} has no probabilities. Fit it with --probability, or leave "
+            "out --proba."
         )
     if decision and not hasattr(found.machine, "decision_function"):
         name = type(found.machine).__name__
@@ -64,7 +68,7 @@ def predict(
         schema=found.schema,
     )
     with Bar(quiet) as bar:
-        bar.say(f"reading {data.name}")
+        bar.say(f"reading {name_of(data)}")
         table = read_table(data, how)
         bar.say(f"predicting {table.X.shape[0]} samples")
         columns = _columns(found, table, proba, decision)

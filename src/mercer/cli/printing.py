@@ -35,6 +35,8 @@ def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) 
             raise UsageFailure(f"--out {path} is what is read. Give another name.")
         if path.is_dir():
             raise UsageFailure(f"{path} is a folder. Give the name of a file.")
+        if path.exists() and not path.is_file():
+            continue  # a pipe or a device has no content that could be lost
         if path.exists() and not force:
             raise UsageFailure(f"{path} exists. Overwrite it with --force.")
         if not path.parent.exists():

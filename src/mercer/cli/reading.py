@@ -1,7 +1,8 @@
-"""One way to read data: the format is found from the name or the first line."""
+"""One way to read data: the format is found from the name or from the content."""
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 from mercer.cli.csv_files import read_csv
@@ -10,6 +11,7 @@ from mercer.cli.image_folders import read_images
 from mercer.cli.libsvm_files import looks_like_libsvm, read_libsvm
 from mercer.cli.npz_files import read_npz
 from mercer.cli.parquet_files import read_parquet
+from mercer.cli.sources import Source, name_of, opened
 from mercer.cli.tables import Reading, Schema, Table
 
 __all__ = ["FORMATS", "read_table"]
@@ -31,45 +33,63 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
+# How files begin that are not text.
+BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
 
 def read_table(path: Path, how: Reading) -> Table:
     """Read data, for a new model or, with ``how.schema``, for a given one."""
     try:
-        if not path.exists():
-            raise DataFailure(f"{path} does not exist.")
-        kind = _format(path) if how.format == "auto" else how.format
-        if path.is_dir() != (kind == "images"):
-            what = "a folder" if path.is_dir() else "a file"
-            raise DataFailure(f"{path} is {what}: not what --format {kind} reads.")
-        if path.is_file() and not path.stat().st_size:
-            raise DataFailure(f"{path} is empty.")
-        _check_kind(path, kind, how.schema)
-        _check_options(path, kind, how)
-        return FORMATS[kind](path, how)
+        with opened(path) as source:
+            return _read(source, how)
     except OSError as error:
         why = error.strerror or error
-        raise DataFailure(f"{error.filename or path} cannot be read: {why}.") from error
+        name = error.filename if path.is_dir() else None
+        raise DataFailure(f"{name or name_of(path)} cannot be read: {why}.") from error
 
 
-def _format(path: Path) -> str:
+def _read(source: Source, how: Reading) -> Table:
+    if not source.path.exists():
+        raise DataFailure(f"{source} does not exist.")
+    is_folder = source.path.is_dir()
+    if not is_folder and not source.path.stat().st_size:
+        raise DataFailure(f"{source} is empty.")
+    kind = _format(source) if how.format == "auto" else how.format
+    if is_folder and kind != "images":
+        raise DataFailure(f"{source} is a folder: not what --format {kind} reads.")
+    if kind == "images" and not is_folder:
+        raise DataFailure(
+            f"{source} is not a folder, and --format images reads a folder of images. "
+            "Give the folder."
+        )
+    _check_kind(source, kind, how.schema)
+    _check_options(source, kind, how)
+    return FORMATS[kind](source, how)
+
+
+def _format(source: Source) -> str:
+    path = source.path
     if path.is_dir():
         return "images"
     stem = path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
     if found := ENDINGS.get(stem.suffix.lower()):
         return found
-    if path.suffix == ".bz2":
-        return "libsvm"
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if found := BEGINNINGS.get(start):
+        return found
     try:
-        return "libsvm" if looks_like_libsvm(path) else "csv"
+        return "libsvm" if looks_like_libsvm(source) else "csv"
     except UnicodeDecodeError as error:
         raise DataFailure(
-            f"{path} is not text, and its name says no format. Say it: --format with "
+            f"{source} is not text, and its name says no format. Say it: --format with "
             f"one of {', '.join(FORMATS)}."
         ) from error
+    except (EOFError, zlib.error) as error:
+        raise DataFailure(f"{source} cannot be read: {error}.") from error
 
 
-def _check_kind(path: Path, kind: str, schema: Schema | None) -> None:
+def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
     """Refuse data of another kind than the model's: pixels have another scale."""
     if schema is None:
         return
@@ -77,12 +97,12 @@ def _check_kind(path: Path, kind: str, schema: Schema | None) -> None:
     now, then = (kinds.get(k, "a table or arrays") for k in (kind, schema.kind))
     if now != then:
         raise DataFailure(
-            f"{path} is {now}, and the model was fitted to {then}. Give data of the "
+            f"{source} is {now}, and the model was fitted to {then}. Give data of the "
             "same kind."
         )
 
 
-def _check_options(path: Path, kind: str, how: Reading) -> None:
+def _check_options(source: Source, kind: str, how: Reading) -> None:
     """Refuse options that the format has no use for."""
     given = {
         "--target": (how.target is not None, ("csv", "parquet", "npz")),
@@ -96,6 +116,6 @@ def _check_options(path: Path, kind: str, how: Reading) -> None:
     for option, (is_given, kinds) in given.items():
         if is_given and kind not in kinds:
             raise UsageFailure(
-                f"{option} is for {' and '.join(kinds)}, and {path} is {kind}. Leave "
+                f"{option} is for {' and '.join(kinds)}, and {source} is {kind}. Leave "
                 "it out, or say what the data are: --format."
             )

@@ -19,6 +19,7 @@ from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure, first_lin
 from mercer.cli.machines import TASKS, Choices, build
 from mercer.cli.models import last_step, save_model
 from mercer.cli.reading import read_table
+from mercer.cli.sources import name_of
 from mercer.cli.tables import Reading, Table
 from mercer.cli.targets import as_classes, as_values, guess_task, sides
 from mercer.kernels.expression import to_text
@@ -48,11 +49,16 @@ class Plan:
     normal: str | None = None
     strict: bool = False
 
+    @property
+    def source(self) -> str:
+        """What messages call the data."""
+        return name_of(self.data)
+
 
 def train(plan: Plan, quiet: bool, remark: Callable[[str], None]) -> dict[str, Any]:
     """Carry a plan out, write the model, and return what there is to say about it."""
     with Bar(quiet) as bar:
-        bar.say(f"reading {plan.data.name}")
+        bar.say(f"reading {plan.source}")
         is_novelty = TASKS.get(plan.choices.machine) == "novelty"
         table = read_table(plan.data, replace(plan.how, needs_target=not is_novelty))
         machine, task, why = _decide(plan, table)
@@ -80,7 +86,7 @@ def train(plan: Plan, quiet: bool, remark: Callable[[str], None]) -> dict[str, A
         target=table.schema.target,
         scale=plan.choices.scale,
         normal=plan.normal,
-        data=plan.data.name,
+        data=Path(plan.source).name,
         samples=X.shape[0],
         cv=cv,
         test=test,
@@ -138,7 +144,7 @@ def _fit(plan: Plan, model: Any, X: Any, y: NDArray | None) -> None:
     try:
         model.fit(X) if y is None else model.fit(X, y)
     except ValueError as error:
-        raise DataFailure(f"{plan.data}: {first_line(error)}") from error
+        raise DataFailure(f"{plan.source}: {first_line(error)}") from error
 
 
 def score(model: Any, X: Any, y: NDArray | None) -> float:
@@ -160,8 +166,8 @@ def _cross_validate(
         if counts.min() < n_folds:
             rare = classes[counts.argmin()].item()
             raise DataFailure(
-                f"{plan.data}: --cv {n_folds} needs {n_folds} samples of every class; "
-                f"{rare!r} has {counts.min()}."
+                f"{plan.source}: --cv {n_folds} needs {n_folds} samples of every "
+                f"class; {rare!r} has {counts.min()}."
             )
         kind = StratifiedKFold
     folds = kind(n_folds, shuffle=True, random_state=plan.choices.seed)
@@ -199,7 +205,7 @@ def _hold_out(
             stratify=y if task == "classification" else None,
         )
     except ValueError as error:
-        raise DataFailure(f"{plan.data}: --test-size {size:g}: {error}") from error
+        raise DataFailure(f"{plan.source}: --test-size {size:g}: {error}") from error
     if y is None:
         return X[train], None, (X[test], None)
     return X[train], y[train], (X[test], y[test])
