@@ -73,6 +73,11 @@ class Bar:
             self._done += fits
             self._show()
 
+    @property
+    def done(self) -> int:
+        """The fits that are finished."""
+        return int(self._done + 1e-6)  # parts of fits add up with rounding errors
+
     def offer(self, score: float, params: dict[str, Any]) -> None:
         """Take note of the mean score of a candidate."""
         if not np.isfinite(score):
@@ -93,7 +98,7 @@ class Bar:
 
     def _show(self) -> None:
         if self._progress is not None:
-            self._progress.update(self._task, completed=int(self._done), best=self.best)
+            self._progress.update(self._task, completed=self.done, best=self.best)
             return
         now = time.monotonic()
         if self._verbose and now - self._spoken >= EVERY:
@@ -105,7 +110,7 @@ class Bar:
             "[%s] %.1f s: %d of %d fits%s",
             self._name,
             now - self._started,
-            round(self._done),
+            self.done,
             self._total,
             f", {self.best}" if self._best else "",
         )

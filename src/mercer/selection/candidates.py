@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
 from sklearn.model_selection._validation import _fit_and_score, _score
@@ -27,6 +29,7 @@ __all__ = [
     "score_entry",
     "score_plainly",
     "weight_name",
+    "within_budget",
 ]
 
 
@@ -110,20 +113,42 @@ def score_entry(request: Request, entry: Entry) -> dict[str, Any]:
     return scores
 
 
+@contextmanager
+def within_budget(estimator: Any, cache_size: float | str) -> Iterator[None]:
+    """Let a machine without a ``cache_size`` of its own keep to that of a search."""
+    machine = last_of(estimator)
+    takes = cache_size != "auto" and getattr(machine, "cache_size", None) == "auto"
+    if takes:
+        machine.cache_size = cache_size
+    try:
+        yield
+    finally:
+        if takes:
+            machine.cache_size = "auto"
+
+
 def score_plainly(
     request: Request, params: dict[str, Any], split: int
 ) -> dict[str, Any]:
     """Fit and score as scikit-learn does."""
     train, test = request.splits[split]
+    model = clone(request.estimator).set_params(**clone(params, safe=False))
+    with within_budget(model, request.cache_size):
+        return _scored(request, model, train, test)
+
+
+def _scored(
+    request: Request, model: Any, train: NDArray, test: NDArray
+) -> dict[str, Any]:
     return _fit_and_score(
-        clone(request.estimator),
+        model,
         request.X,
         request.y,
         scorer=request.scorer,
         train=train,
         test=test,
         verbose=0,
-        parameters=params,
+        parameters=None,
         fit_params=request.fit_params,
         score_params=request.score_params,
         return_train_score=request.return_train_score,
@@ -139,7 +164,8 @@ def fit_plainly(request: Request, params: dict[str, Any], split: int) -> Any:
     model = clone(request.estimator).set_params(**params)
     X, y = _safe_split(model, request.X, request.y, train)
     own = _check_method_params(request.X, request.fit_params, train)
-    return model.fit(X, y, **own)
+    with within_budget(model, request.cache_size):
+        return model.fit(X, y, **own)
 
 
 def _asks_predictions_only(scorer: Any) -> bool:

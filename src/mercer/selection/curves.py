@@ -85,7 +85,7 @@ def validation_curve(
         return_train_score=True,
         cache_size=cache_size,
     ).fit(X, y, **(fit_params or {}))
-    if search.interrupted_:
+    if getattr(search, "interrupted_", False):
         raise KeyboardInterrupt
     if search.multimetric_:
         raise ValueError("validation_curve takes one scorer; scoring asks for several.")

@@ -7,6 +7,8 @@ after the other, a few at a time where they have little work each.
 
 from __future__ import annotations
 
+import textwrap
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +47,10 @@ __all__ = ["Evaluation"]
 
 # The part of the work of a fit that is solving, for the bar.
 SOLVING = 0.8
-_WHY_FAILED = "a fit failed, or single precision was not enough for it"
+
+
+class NotPrecise(ArithmeticError):
+    """Says that the precision of the matrix is not enough to certify a solution."""
 
 
 class Evaluation:
@@ -55,13 +60,15 @@ class Evaluation:
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         self.models: dict[tuple[int, int], Any] = {}
-        self.reasons: dict[str, int] = {}  #: why fits were plain ones, and how many
+        #: why fits were plain ones: their candidates and splits, by the reason
+        self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
         self._threads = threads
         self._bar = bar
         # Threads begin with scikit-learn's defaults.
         self._config = get_config()
-        self._budget = budget_bytes(request.cache_size)
+        self._counted: dict[tuple[int, int], float] = {}  # parts of fits, for the bar
+        self._counting = threading.Lock()
 
     def run(self, candidates: Sequence[dict[str, Any]]) -> None:
         """Evaluate all candidates; on Ctrl-C ``results`` holds what was finished."""
@@ -109,11 +116,12 @@ class Evaluation:
                 else:
                     split = request.splits[run[0]]
                     samples = prepare_fold(first, request.X, request.y, run[0], split)
-            except Exception:
-                # The plain fits run into it too, and say what it is.
+            except Exception as error:
+                # Plain fits run into the same error, or do not see all samples.
+                reason = f"all samples together cannot be validated: {_told(error)}"
                 for c, _ in group:
                     for split_number in run:
-                        self._plain(c, split_number, "the samples cannot be validated")
+                        self._plain(c, split_number, reason)
                 continue
             share = (time.perf_counter() - began) / (len(group) * len(run))
             units = self._units(samples, group, share)
@@ -136,7 +144,8 @@ class Evaluation:
                         bound[key] = kernel.bind(fold.X_train)
                     kernel = bound[key]
                 except Exception as error:
-                    self._plain(c, number, f"the kernel cannot be used: {error}")
+                    reason = f"the kernel cannot be used: {_told(error)}"
+                    self._plain(c, number, reason)
                     continue
                 unit = units.setdefault(kernel.key(), Unit(samples, kernel))
                 model = shared_copy(machine, Given(fold, kernel))
@@ -154,12 +163,13 @@ class Evaluation:
         # Each thread has a part of the matrix to solve on, or rows to predict from.
         most = max(largest, *(len(fold.test) for fold in samples.folds.values()))
         squares = self._threads.count * most * largest * dtype.itemsize
-        left = self._budget - whole - squares
+        allowed, budget = self._budget(units)
+        left = budget - whole - squares
         if left < 0:
             reason = (
                 f"the Gram matrix of {n} samples and its parts need "
                 f"{(whole + squares) / 2**20:.0f} MB, and cache_size="
-                f"{self.request.cache_size!r} allows {self._budget / 2**20:.0f} MB"
+                f"{allowed!r} allows {budget / 2**20:.0f} MB"
             )
             for unit in units:
                 for entry in unit.entries:
@@ -176,6 +186,18 @@ class Evaluation:
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], maker)
+
+    def _budget(self, units: list[Unit]) -> tuple[float | str, int]:
+        """Return which ``cache_size`` holds, and how many bytes it allows.
+
+        Where the search has none, the smallest of the machines' holds.
+        """
+        own = self.request.cache_size
+        models = [entry.model for unit in units for entry in unit.entries]
+        sizes = {m.cache_size for m in models} if own == "auto" else {own}
+        numbers = [size for size in sizes if size != "auto"]
+        allowed = min(numbers) if numbers else "auto"
+        return allowed, budget_bytes(allowed)
 
     def _dtype(self, units: list[Unit]) -> np.dtype:
         """Choose the precision of the Gram matrix as a fit would."""
@@ -213,8 +235,10 @@ class Evaluation:
         def solve(job: Job) -> None:
             found = solve_job(job, self._threads.stop)
             answers.update(found)
-            done = sum(1 / n_problems[entry] for entry, _ in found)
-            self._bar.advance(SOLVING * done)
+            for chain in job.chains:
+                for entry, _ in chain:
+                    part = SOLVING / n_problems[id(entry)]
+                    self._count(entry.candidate, entry.split, part)
 
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
@@ -227,8 +251,8 @@ class Evaluation:
         for entry in entries:
             given = entry.model._given
             given.gram = given.weights = None
-            if entry.has_failed:
-                self._plain(entry.candidate, entry.split, _WHY_FAILED)
+            if entry.failure is not None:
+                self._again(entry, entry.failure)
 
     def _ask(self, entry: Entry) -> None:
         """Let a machine say which problems it wants solved."""
@@ -236,8 +260,8 @@ class Evaluation:
         try:
             with config_context(**self._config):
                 take_tasks(entry.model, self._weights(entry))
-        except Exception:
-            entry.has_failed = True
+        except Exception as error:
+            entry.failure = error
         entry.seconds += time.perf_counter() - began
 
     def _weights(self, entry: Entry) -> Any:
@@ -278,7 +302,7 @@ class Evaluation:
                 }
                 if request.keeps_models:
                     self.models[entry.candidate, entry.split] = entry.model
-                self._note(entry.candidate, entry.split, result, 1 - SOLVING)
+                self._note(entry.candidate, entry.split, result)
 
     def _complete(self, entry: Entry, answers: Answers) -> None:
         """Run the second half of ``fit``."""
@@ -291,33 +315,71 @@ class Evaluation:
         fold = given.fold
         try:
             if len(given.solutions) < len(solved):
-                raise ArithmeticError("single precision is not enough")
+                errors = [s.error for s in solved if s.error is not None]
+                precision = "single" if given.gram.matrix.itemsize == 4 else "double"
+                raise NotPrecise(
+                    f"{precision} precision is not enough for tol={entry.model.tol}, "
+                    f"with rounding errors of {np.max(errors):.0e} in decision values"
+                )
             entry.model.fit(fold.X_train, fold.y_train, self._weights(entry))
-        except Exception:
-            entry.has_failed = True
+        except Exception as error:
+            entry.failure = error
         given.tasks = given.solutions = None
         entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
 
+    def _again(self, entry: Entry, failure: Exception) -> None:
+        """Fit in the plain way what could not be fitted on shared kernel values."""
+        c, split = entry.candidate, entry.split
+        if isinstance(failure, NotPrecise | MemoryError):
+            self._plain(c, split, str(failure) or "memory ran out")
+            return
+        self._plain(c, split, f"the fit fails: {_told(failure)}")
+        if not self.results[c, split].get("fit_error"):
+            # A user's mistake makes the plain fit fail as well.
+            raise RuntimeError(
+                f"The fit of {self.describe(c)} on split {split} fails on shared "
+                f"kernel values, but not by itself: {_told(failure)}. This is an error "
+                "in Mercer; please report it. scikit-learn's search over the same "
+                "estimator does without shared kernel values."
+            ) from failure
+
     def _plain(self, c: int, split: int, reason: str) -> None:
         """Fit and score as scikit-learn does."""
-        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        self.plain.setdefault(reason, []).append((c, split))
         if self.request.scorer is None:
             model = fit_plainly(self.request, self._candidates[c], split)
             self.models[c, split] = model
-            self._note(c, split, {}, 1.0)
+            self._note(c, split, {})
             return
-        result = score_plainly(self.request, self._candidates[c], split)
-        self._note(c, split, result, 1.0)
+        self._note(c, split, score_plainly(self.request, self._candidates[c], split))
 
-    def _note(self, c: int, split: int, result: dict[str, Any], fits: float) -> None:
+    def describe(self, c: int) -> str:
+        """Name a candidate by its parameters."""
+        told = ", ".join(f"{k}={v!r}" for k, v in self._candidates[c].items())
+        return textwrap.shorten(told, 100) if told else "the estimator"
+
+    def _count(self, c: int, split: int, part: float) -> None:
+        """Count a part of a fit, of which all parts together count as one fit."""
+        with self._counting:
+            before = self._counted.get((c, split), 0.0)
+            self._counted[c, split] = after = min(1.0, before + part)
+        self._bar.advance(after - before)
+
+    def _note(self, c: int, split: int, result: dict[str, Any]) -> None:
         self.results[c, split] = result
-        self._bar.advance(fits)
+        self._count(c, split, 1.0)
         n_splits = len(self.request.splits)
         mine = [self.results.get((c, k)) for k in range(n_splits)]
         if all(r is not None and "test_scores" in r for r in mine):
             scores = [r["test_scores"] for r in mine if r is not None]
             if not isinstance(scores[0], dict):
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
+
+
+def _told(error: Exception) -> str:
+    """Say what an exception says, in one line."""
+    told = textwrap.shorten(str(error), 300)
+    return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
 def _by_fold(entries: list[Entry]) -> list[list[Entry]]:

@@ -60,10 +60,21 @@ class Link(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A solution, or None where the precision is not enough; and the time it took."""
+    """A solution, or the rounding error that was too large for one.
+
+    One of ``solution`` and ``error`` is None.
+    """
 
     solution: Solution | None
+    error: float | None  #: of decision values, in the precision of the matrix
     seconds: float
+
+    @classmethod
+    def of(cls, found: Solution | float, seconds: float) -> Solved:
+        """Take what :func:`_solve` returns."""
+        if isinstance(found, Solution):
+            return cls(found, None, seconds)
+        return cls(None, found, seconds)
 
 
 def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
@@ -97,7 +108,7 @@ def solve_chain(
     ``exact`` are some rows of it in double precision, and which these are. The results
     are in the order of the links, whatever the order of solving.
     """
-    results: list[Solved] = [Solved(None, 0.0)] * len(links)
+    results: list[Solved] = [Solved(None, np.inf, 0.0)] * len(links)
     where = layout(links[0].problem)
     order = sorted(range(len(links)), key=lambda k: links[k].place)
     if all(_is_simple(square, link) for link in links):
@@ -105,17 +116,17 @@ def solve_chain(
         ordered = [links[k] for k in order]
         found = _solve_at_once(square, where, ordered, exact, stop)
         share = (time.perf_counter() - began) / len(links)
-        for k, solution in zip(order, found, strict=True):
-            results[k] = Solved(solution, share)
+        for k, one in zip(order, found, strict=True):
+            results[k] = Solved.of(one, share)
         return results
     before: tuple[NDArray, NDArray] | None = None
     for k in order:
         began = time.perf_counter()
         beta, f = _begin(square, links[k].problem, before)
-        solution = _solve(square, where, links[k], beta, f, exact, stop)
-        is_good = solution is not None and np.isfinite(solution.objective)
+        one = _solve(square, where, links[k], beta, f, exact, stop)
+        is_good = isinstance(one, Solution) and np.isfinite(one.objective)
         before = (beta, f) if is_good else None
-        results[k] = Solved(solution, time.perf_counter() - began)
+        results[k] = Solved.of(one, time.perf_counter() - began)
     return results
 
 
@@ -133,7 +144,7 @@ def _solve_at_once(
     links: Sequence[Link],
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
-) -> list[Solution | None]:
+) -> list[Solution | float]:
     """Solve all problems of a chain in compiled code, then look at each."""
     problems = [link.problem for link in links]
     p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
@@ -159,9 +170,10 @@ def _solve(
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
     n_iter: int | None = None,
-) -> Solution | None:
+) -> Solution | float:
     """Solve one problem and certify it, rounding errors included.
 
+    Where rounding errors are too large for the tolerance, the result is their size.
     With ``n_iter`` it was solved once, in so many steps.
     """
     problem, tol, max_iter = link.problem, link.tol, link.most
@@ -184,7 +196,7 @@ def _solve(
         if not is_spoilt:
             break
         if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
-            return None
+            return error
         goal = tol - 2.5 * error
     converged = found.kkt_gap + 2.0 * error <= tol
     return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)

@@ -24,7 +24,9 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     ``Pipeline``, the Gram matrix of all samples serves all folds and all candidates
     with the same kernel; kernels of the same distances share those; solutions begin
     where the next smaller C ended. Each is certified to ``tol``, as in a plain fit.
-    Everything else is fitted in the plain way, with a warning.
+    Where a kernel machine cannot share, it is fitted in the plain way, and a warning
+    says which candidates and why. For an estimator that has no kernel the search is
+    scikit-learn's in every respect.
 
     Parameters
     ----------
@@ -44,7 +46,9 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     return_train_score : bool, default=False
     cache_size : float or "auto", default="auto"
         Memory in MB for all kernel values of the search together; "auto" is a quarter
-        of what is free. Where the Gram matrix does not fit, fits are plain ones.
+        of what is free, or the estimator's ``cache_size`` if that is a number. Where
+        the Gram matrix does not fit, fits are plain ones. Plain fits and the last fit
+        on all samples keep to it too, unless the estimator has a number of its own.
 
     Attributes
     ----------
@@ -53,9 +57,9 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         ``multimetric_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_``.
     sharing_ : Sharing
         How many fits shared kernel values, how many did not and why, and how many
-        Gram matrices were computed.
+        Gram matrices were computed; only where the estimator is a kernel machine.
     interrupted_ : bool
-        Whether Ctrl-C ended the search.
+        Whether Ctrl-C ended the search; only where the estimator is a kernel machine.
 
     Examples
     --------

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from inspect import signature
 from typing import Any, NamedTuple
 
 from sklearn.base import clone, is_classifier
@@ -15,17 +17,22 @@ from sklearn.model_selection._validation import (
     _insert_error_scores,
     _warn_or_raise_about_fit_failures,
 )
+from sklearn.svm._base import BaseLibSVM
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
+from mercer.machine import KernelMachine
 from mercer.selection.bar import Bar
-from mercer.selection.candidates import Request
+from mercer.selection.candidates import Request, within_budget
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.samples import last_of
 from mercer.selection.sharing import MACHINES
 from mercer.threads import Threads
 
 __all__ = ["SharedSearch", "Sharing"]
+
+# Candidates that a warning names, for each reason.
+MOST_NAMED = 5
 
 
 class Sharing(NamedTuple):
@@ -62,15 +69,26 @@ class SharedSearch(BaseSearchCV):
         self
         """
         self._validate_params()
+        for name in ("interrupted_", "sharing_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if not self._may_have_kernel():
+            return super().fit(X, y, **params)
         self.interrupted_ = False
         reason = self._why_plain()
         if reason is not None:
-            _say_plain({reason: 0})
+            _warn_plain(reason)
             super().fit(X, y, **params)
             n_fits = len(self.cv_results_["params"]) * self.n_splits_
             self.sharing_ = Sharing(0, n_fits, 0, {reason: n_fits})
             return self
         return self._fit_shared(X, y, params)
+
+    def _may_have_kernel(self) -> bool:
+        """Tell whether there may be kernel values, which users expect to be shared."""
+        if isinstance(last_of(self.estimator), KernelMachine | BaseLibSVM):
+            return True
+        return self._replaces_machine()
 
     def _why_plain(self) -> str | None:
         """Return why nothing at all can be shared, or None."""
@@ -79,14 +97,19 @@ class SharedSearch(BaseSearchCV):
         machine = last_of(self.estimator)
         if isinstance(machine, MACHINES):
             return None
-        if machine is not self.estimator and self.estimator.steps[-1][0] in (
-            name for grid in _as_list(self._searched()) for name in grid
-        ):
-            return None  # the search puts machines there
+        if self._replaces_machine():
+            return None
         return (
             f"{type(machine).__name__} is not an SVC, NuSVC, SVR, NuSVR or "
             "OneClassSVM of Mercer"
         )
+
+    def _replaces_machine(self) -> bool:
+        """Tell whether candidates put machines of their own into a pipeline."""
+        if last_of(self.estimator) is self.estimator:
+            return False
+        last = self.estimator.steps[-1][0]
+        return any(last in grid for grid in _as_list(self._searched()))
 
     def _searched(self) -> Any:
         raise NotImplementedError
@@ -127,7 +150,10 @@ class SharedSearch(BaseSearchCV):
             record.add(*self._evaluate(request, list(candidates)), more_results)
             return record.results
 
-        self._run_search(evaluate, callback_ctx=context)
+        if "callback_ctx" in signature(self._run_search).parameters:
+            self._run_search(evaluate, callback_ctx=context)
+        else:  # of a subclass that is written as scikit-learn's documentation says
+            self._run_search(evaluate)
         self._choose(record, refit_metric)
         if self.refit:
             self._refit(X, y, routed.estimator.fit)
@@ -181,18 +207,18 @@ class SharedSearch(BaseSearchCV):
         return done, [candidates[c] for c in done], out
 
     def _note_sharing(self, evaluation: Evaluation) -> None:
-        reasons = evaluation.reasons
-        n_plain = sum(reasons.values())
+        counts = {reason: len(fits) for reason, fits in evaluation.plain.items()}
+        n_plain = sum(counts.values())
         n_shared = len(evaluation.results) - n_plain
         old = self.sharing_
         self.sharing_ = Sharing(
             old.n_shared + n_shared,
             old.n_plain + n_plain,
             old.n_grams + evaluation.n_grams,
-            {**old.reasons, **reasons},
+            dict(Counter(old.reasons) + Counter(counts)),
         )
-        if reasons:
-            _say_plain(reasons)
+        if counts:
+            _warn_plain("; ".join(_fits_in_words(evaluation)))
 
     def _choose(self, record: _Record, refit_metric: Any) -> None:
         """Find the best candidate."""
@@ -217,10 +243,9 @@ class SharedSearch(BaseSearchCV):
             **clone(self.best_params_, safe=False)
         )
         began = time.time()
-        if y is None:
-            self.best_estimator_.fit(X, **fit_params)
-        else:
-            self.best_estimator_.fit(X, y, **fit_params)
+        targets = () if y is None else (y,)
+        with within_budget(self.best_estimator_, self.cache_size):
+            self.best_estimator_.fit(X, *targets, **fit_params)
         self.refit_time_ = time.time() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -256,11 +281,25 @@ def _as_list(grid: Any) -> list[Any]:
     return [grid] if hasattr(grid, "keys") else list(grid)
 
 
-def _say_plain(reasons: dict[str, int]) -> None:
-    told = "; ".join(
-        reason + (f" ({count} fits)" if count else "")
-        for reason, count in reasons.items()
-    )
+def _fits_in_words(evaluation: Evaluation) -> Iterator[str]:
+    """Say why fits were plain ones, and which candidates these fits belong to."""
+    for reason, fits in evaluation.plain.items():
+        if len(fits) == len(evaluation.results):
+            yield f"{reason} (all {len(fits)} fits)"
+            continue
+        splits: dict[int, list[str]] = {}
+        for c, split in fits:
+            splits.setdefault(c, []).append(str(split))
+        named = [
+            f"{evaluation.describe(c)} on split {', '.join(numbers)}"
+            for c, numbers in list(splits.items())[:MOST_NAMED]
+        ]
+        if len(splits) > MOST_NAMED:
+            named.append(f"{len(splits) - MOST_NAMED} more candidates")
+        yield f"{reason} ({len(fits)} fits: {'; '.join(named)})"
+
+
+def _warn_plain(told: str) -> None:
     warnings.warn(
         f"Kernel values could not be shared everywhere, and fits were plain ones: "
         f"{told}.",

@@ -34,7 +34,12 @@ class Entry:
     model: Any  #: the shared machine
     whole: Any  #: the candidate, of which the machine may be the last step only
     seconds: float = 0.0
-    has_failed: bool = False
+    failure: Exception | None = None  #: why the shared fit did not come to an end
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the shared fit did not come to an end."""
+        return self.failure is not None
 
 
 @dataclass(eq=False)
