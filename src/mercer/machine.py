@@ -275,7 +275,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             f"{len(solutions)} problems: {state} after "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=7,  # where the user called fit, past two wrappers
+            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

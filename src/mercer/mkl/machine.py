@@ -293,7 +293,7 @@ class MultiKernelMachine(KernelMachine):
             f"{worst.last.gap:.3g}, {part:.2g} of the value, is left after {n_iter} "
             f"rounds, more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
-            stacklevel=7,  # where the user called fit, past two wrappers
+            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

@@ -18,6 +18,7 @@ from sklearn.model_selection._validation import (
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
+from mercer.fitting import all_or_nothing
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request
 from mercer.selection.evaluation import Evaluation
@@ -42,11 +43,13 @@ class SharedSearch(BaseSearchCV):
 
     cv_results_: dict[str, Any]
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Evaluate all candidates, and fit the best on all samples.
 
         Ctrl-C ends the search early: the candidates that are finished are compared,
-        and the best of them is fitted.
+        and the best of them is fitted. If none is finished, or Ctrl-C comes during
+        that last fit, the search is what it was before.
 
         Parameters
         ----------
@@ -171,7 +174,7 @@ class SharedSearch(BaseSearchCV):
             warnings.warn(
                 f"{name} was interrupted: {len(done)} of {len(candidates)} candidates "
                 "are finished, and the best of them is taken.",
-                stacklevel=6,
+                stacklevel=7,
             )
         self._note_sharing(evaluation)
         out = [evaluation.results[c, k] for c in done for k in range(n_splits)]
@@ -264,5 +267,5 @@ def _say_plain(reasons: dict[str, int]) -> None:
     warnings.warn(
         f"Kernel values could not be shared everywhere, and fits were plain ones: "
         f"{told}.",
-        stacklevel=4,
+        stacklevel=5,
     )
