@@ -8,11 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from certificate import certify, kernel_matrix
-from mercer import SVC
+from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer import solvers as solving
 from mercer.core import decompose, smo
 from mercer.solvers import SOLVERS
 
@@ -71,6 +73,84 @@ def test_rough_solvers_come_close_and_know_how_close(solver, n_classes, tol):
     assert (model.objective_ - best <= model.dual_gap_ + 1e-9).all()
     again = SVC(**settings).fit(X, y)
     np.testing.assert_array_equal(again.dual_coef_, model.dual_coef_)
+
+
+MACHINES = {
+    "SVC": SVC(C=2.0),
+    "NuSVC": NuSVC(nu=0.311),
+    "SVR": SVR(C=2.0),
+    "NuSVR": NuSVR(C=2.0, nu=0.311),
+    "OneClassSVM": OneClassSVM(nu=0.311),
+    "SVDD": SVDD(C=0.05),
+}
+
+
+def fitted(name, **settings):
+    """Fit a machine on data of its kind; return it with its values on them."""
+    X, y = problem(n_classes=2)
+    if name.endswith("SVR"):
+        y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
+    model = clone(MACHINES[name]).set_params(gamma=0.1, random_state=0, **settings)
+    model.fit(X, y)
+    values = getattr(model, "decision_function", model.predict)(X)
+    return model, values
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_solver_takes_every_machine(solver, name):
+    best, expected = fitted(name, tol=1e-8)
+    model, values = fitted(name, solver=solver, tol=1e-5, max_iter=1_000_000)
+    is_rough = solver in ROUGH
+    assert model.converged_ or is_rough
+    size = np.abs(best.objective_)
+    # No feasible point is better than the optimum, nor worse than its gap says.
+    excess = np.asarray(model.objective_ - best.objective_)
+    assert (excess >= -1e-7 * size).all()
+    assert (excess <= model.dual_gap_ + 1e-7 * size).all()
+    assert (excess <= (0.02 if is_rough else 1e-4) * size).all()
+    spread = np.abs(expected).max()
+    np.testing.assert_allclose(
+        values, expected, atol=(0.2 if is_rough else 1e-3) * spread
+    )
+    if name == "NuSVR":
+        mass = 0.311 * 2.0 * model.shape_fit_[0]
+        assert np.abs(model.dual_coef_).sum() <= mass * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["NuSVC", "NuSVR"])
+def test_a_solver_that_mixes_groups_is_found_out(name, monkeypatch):
+    whole = solving.IN_MEMORY["platt"]
+
+    def mixes(K, problem, *others):
+        return whole(K, problem._replace(group=np.zeros_like(problem.group)), *others)
+
+    monkeypatch.setitem(solving.IN_MEMORY, "platt", mixes)
+    message = (
+        "1 of 1 problems: the coefficients violate their bounds or the sum of a group "
+        "after .* solver='platt' has failed; use solver='auto'"
+    )
+    with pytest.warns(ConvergenceWarning, match=message):
+        model, _ = fitted(name, solver="platt")
+    assert not model.converged_
+
+
+def test_single_precision_that_broke_the_sums_is_not_a_start(monkeypatch):
+    def breaks(K, where, problem, beta, f, *others):
+        outcome = whole(K, where, problem, beta, f, *others)
+        if K.dtype == np.float32:
+            beta[:] *= 0.5
+            f[:] *= 0.5
+        return outcome
+
+    whole = solving.solve_and_polish
+    monkeypatch.setattr(solving, "SINGLE_FROM", 50)
+    good = fitted("NuSVR")[0]
+    monkeypatch.setattr(solving, "solve_and_polish", breaks)
+    model = fitted("NuSVR")[0]
+    assert model.converged_
+    assert model.objective_ == pytest.approx(good.objective_, rel=1e-3)
 
 
 def test_rough_solvers_name_the_remedy():

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
-from mercer.core.problem import Solution, certify
+from mercer.core.problem import Solution, certify, is_feasible
 from mercer.gram import WholeGram, run_tiles
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand, Pair
@@ -24,15 +24,21 @@ PART = 512
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
     """Tell whether rounding or overflow alone keep a task from being certified."""
     return any(
-        not task.gap + error < np.inf or (task.done and task.gap + 2.0 * error > tol)
+        not task.gap + error < np.inf
+        or (task.done and task.gap + 2.0 * error > tol)
+        or not is_feasible(task.problem, task.beta)
         for task, error in zip(tasks, errors, strict=True)
     )
 
 
 def to_solution(task: Task, error: float, tol: float) -> Solution:
-    """Return what a task has come to; it counts as solved if no error can undo that."""
+    """Return what a task has come to.
+
+    It counts as solved if bounds and sums hold, and rounding cannot undo the gap.
+    """
     found = task.certificate or certify(task.problem, task.beta, task.f)
-    converged = found.kkt_gap + 2.0 * error <= tol
+    is_within = found.kkt_gap + 2.0 * error <= tol
+    converged = is_within and is_feasible(task.problem, task.beta)
     return Solution(
         task.beta, task.f, *found[:4], task.n_iter, converged, found[4], 2.0 * error
     )

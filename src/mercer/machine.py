@@ -248,7 +248,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         left = [s for s in solutions if not s.converged]
         worst = max(left, key=lambda s: s.kkt_gap + s.error)
         limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
-        if stopped_early:
+        state = (
+            f"KKT gap {worst.kkt_gap:.3g} and rounding errors of {worst.error:.1g} are "
+            f"more than tol={self.tol:g}"
+        )
+        if worst.kkt_gap + worst.error <= self.tol:
+            # A gap within the tolerance is not enough: bounds and sums have to hold.
+            state = "the coefficients violate their bounds or the sum of a group"
+            remedy = f"solver={self.solver!r} has failed; use solver='auto'."
+        elif stopped_early:
             remedy = "A callback asked for an early end."
         elif limit <= max(s.n_iter for s in left):
             remedy = (
@@ -264,11 +272,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             remedy = "Scale the data, lower C, raise tol, or pass float64 data."
         warnings.warn(
             f"{type(self).__name__} did not converge in {len(left)} of "
-            f"{len(solutions)} problems: KKT gap {worst.kkt_gap:.3g} and rounding "
-            f"errors of {worst.error:.1g} are more than tol={self.tol:g} after "
+            f"{len(solutions)} problems: {state} after "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=7,  # where the user called fit, past two wrappers
+            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

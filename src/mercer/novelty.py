@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, _fit_context
+from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, one_class
+from mercer.fitting import fit_method
 from mercer.single import SingleMachine
 
 __all__ = ["OneClassSVM"]
@@ -138,7 +139,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the machine.
 

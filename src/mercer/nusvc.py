@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from mercer.classifier import KernelClassifier
 from mercer.core.problem import DualProblem, Solution, nu_svc
+from mercer.fitting import fit_method
 
 __all__ = ["NuSVC"]
 
@@ -166,7 +166,7 @@ class NuSVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
         """Fit the machine.
 
@@ -190,7 +190,7 @@ class NuSVC(KernelClassifier):
                 f"The margin of {n_vague} problems is no more than what is left of the "
                 f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
                 f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
-                stacklevel=3,  # where the user called fit, past a wrapper
+                stacklevel=4,  # where the user called fit, past two wrappers
             )
         return self
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.blockgram import BlockGram
 from mercer.certificates import are_spoilt, rounding_errors, to_solution
 from mercer.core.decompose import Task, decompose, refresh
-from mercer.core.problem import DualProblem, Layout, Solution, layout
+from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.gram import Demand, RowGram, WholeGram
@@ -129,7 +129,7 @@ def solve_many(
         del solve, first
         again = [
             spec._replace(problem=spec.problem._replace(start=task.beta))
-            if np.isfinite(task.f).all() and np.isfinite(task.beta).all()
+            if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
             else spec
             for spec, task in zip(specs, tasks, strict=True)
         ]

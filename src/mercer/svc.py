@@ -6,11 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from mercer.classifier import KernelClassifier
 from mercer.core.problem import DualProblem, c_svc
+from mercer.fitting import fit_method
 from mercer.machine import UNBOUNDED
 
 __all__ = ["SVC"]
@@ -200,7 +200,7 @@ class SVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
         """Fit the machine.
 

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, _fit_context
+from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
+from mercer.fitting import fit_method
 from mercer.kernels.operand import Operand
 from mercer.machine import QUIET
 from mercer.single import SingleMachine
@@ -162,7 +163,7 @@ class SVDD(OutlierMixin, SingleMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SVDD:
         """Fit the ball.
 
@@ -195,7 +196,7 @@ class SVDD(OutlierMixin, SingleMachine):
                 "New samples of a precomputed kernel count as having k(x, x) = 1, and "
                 f"the diagonal is {self._diag.min():.3g} to {self._diag.max():.3g}. "
                 "Divide K by the roots of its diagonal, or pass samples and a kernel.",
-                stacklevel=3,  # where the user called fit, past a wrapper
+                stacklevel=4,  # where the user called fit, past two wrappers
             )
         del self._diag, self._upper
         return self

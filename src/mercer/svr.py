@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
+from mercer.fitting import fit_method
 from mercer.machine import UNBOUNDED
 from mercer.single import SingleMachine
 
@@ -167,7 +168,7 @@ class SVR(_Regressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit the machine.
 
@@ -314,7 +315,7 @@ class NuSVR(_Regressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
         """Fit the machine.
 

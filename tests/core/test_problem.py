@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from mercer.core.problem import PIECE, c_svc, certify, layout
+from mercer.core.problem import PIECE, DualProblem, c_svc, certify, is_feasible, layout
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -112,6 +112,33 @@ def test_bias_of_one_class():
     assert found.bias == pytest.approx(1.0)
     assert found.kkt_gap == 0.0
     assert found.dual_gap == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_feasible_means_bounds_and_the_sum_of_each_group(scale):
+    zeros = np.zeros(4)
+    start = scale * np.array([0.3, 0.3, -0.4, -0.2])
+    problem = DualProblem(
+        p=zeros,
+        lo=scale * np.array([0.0, 0.0, -1.0, -1.0]),
+        hi=scale * np.array([1.0, 1.0, 0.0, 0.0]),
+        start=start,
+        row=np.arange(4),
+        group=np.array([0, 0, 1, 1]),
+    )
+
+    def holds(change):
+        return is_feasible(problem, start + scale * np.asarray(change))
+
+    assert holds(zeros)
+    assert holds([0.2, -0.2, -0.1, 0.1])
+    assert holds([1e-12, 0.0, 0.0, 0.0])  # rounding
+    assert not holds([0.2, 0.0, -0.2, 0.0])  # the sum of all is kept, no group's is
+    assert not holds([0.0, 0.0, -0.1, 0.0])
+    assert not holds([0.8, -0.8, 0.0, 0.0])  # over both bounds
+    assert not holds([0.0, 0.0, 0.5, -0.5])
+    assert not holds([np.nan, 0.0, 0.0, 0.0])
+    assert not holds([np.inf, 0.0, 0.0, 0.0])
 
 
 @given(seed=seeds, n=st.integers(2, 20))

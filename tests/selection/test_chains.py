@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from mercer.core.problem import c_svc, certify, epsilon_svr, nu_svc, nu_svr, one_class
+from mercer.core.problem import (
+    c_svc,
+    certify,
+    epsilon_svr,
+    layout,
+    nu_svc,
+    nu_svr,
+    one_class,
+)
 from mercer.core.smo import best_multiple
-from mercer.selection.path import Link, _begin, solve_chain
+from mercer.selection.path import Link, _begin, _solve, solve_chain
 
 N = 40
 STOP = np.zeros(1, dtype=np.uint8)
@@ -53,6 +61,21 @@ def test_every_link_is_solved(gram, rng, kind):
             mine = problem.group == g
             total = problem.start[mine].sum()
             assert beta[mine].sum() == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["nu", "C of nu", "novelty"])
+def test_a_solution_with_other_sums_does_not_count(gram, rng, kind):
+    small, _, large, _ = chain(kind, rng)
+    exact = gram[:5], np.arange(5)
+    link = Link(small, 1e-6, -1, True)
+    solution = solve_chain(gram, exact, [link], STOP)[0].solution
+    start = solution.beta, solution.f
+    right = _solve(gram, layout(small), link, *start, exact, STOP, 7)
+    # Room enough for the old coefficients, but another mass.
+    link = link._replace(problem=small._replace(start=large.start))
+    wrong = _solve(gram, layout(small), link, *start, exact, STOP, 7)
+    assert right.kkt_gap == wrong.kkt_gap <= 1e-6
+    assert right.converged and not wrong.converged
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -25,6 +24,7 @@ from mercer.clusters.partition import FeatureSamples, Partition
 from mercer.clusters.starts import make_starts
 from mercer.clusters.tuning import Tuning, tune_gamma
 from mercer.featurespace import FeatureSpace
+from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.operand import Operand
 from mercer.kernels.radial import RBF, Laplacian
@@ -208,7 +208,7 @@ class KernelKMeans(
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelKMeans:
         """Find the clusters.
 
@@ -329,7 +329,7 @@ class KernelKMeans(
             )
         else:
             return
-        warnings.warn(problem, ConvergenceWarning, stacklevel=4)
+        warnings.warn(problem, ConvergenceWarning, stacklevel=5)
 
     def _distances(self, X: Any) -> tuple[NDArray, NDArray]:
         """Return squared distances without k(x, x), and the scale of each image."""

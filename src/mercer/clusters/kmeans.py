@@ -14,7 +14,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.callback import CallbackSupportMixin
 from sklearn.cluster import kmeans_plusplus
@@ -30,6 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.clusters.lloyd import Clustering, Lloyd
+from mercer.fitting import fit_method
 from mercer.progress import StepProgress
 from mercer.threads import Threads
 
@@ -147,7 +147,7 @@ class KMeans(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find the clusters.
 
@@ -212,7 +212,7 @@ class KMeans(
                 f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
                 "in X.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _validated(self, X: Any, **more: Any) -> Any:

@@ -12,7 +12,6 @@ from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    _fit_context,
 )
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -21,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.components.centred import SMALL, Decomposition, Settings, decompose
 from mercer.components.preimage import PreImages
+from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
@@ -231,7 +231,7 @@ class KernelPCA(
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None) -> KernelPCA:
         """Find the components.
 
@@ -302,7 +302,7 @@ class KernelPCA(
                 f"{found.residuals.max():.3g} beside a largest eigenvalue of "
                 f"{found.values.max():.4g} after {found.n_iter} passes. {remedy}",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _coordinates(self) -> NDArray:

@@ -7,7 +7,8 @@ Every machine of the library is the signed quadratic programme
     \min_\beta \; \tfrac12 \beta^T K \beta + p^T \beta
     \quad\text{with}\quad lo \le \beta \le hi,
 
-and inside each group the sum of :math:`\beta` stays what it is at the start.  Labels
+and inside each group the sum of :math:`\beta` stays what it is at the start
+(:func:`is_feasible`).  Labels
 never multiply :math:`K`: in the classifier :math:`\beta_i = y_i \alpha_i`.
 
 With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per group,
@@ -34,6 +35,7 @@ __all__ = [
     "c_svc",
     "certify",
     "epsilon_svr",
+    "is_feasible",
     "layout",
     "nu_svc",
     "nu_svr",
@@ -45,6 +47,9 @@ __all__ = [
 # The longest piece of a layout: the pair search first finds the piece that holds its
 # maximum, then looks inside.
 PIECE = 256
+# Largest part of the coefficients by which rounding may push them over a bound, or
+# change the sum of a group: each step of a solver rounds.
+LARGEST_DRIFT = 1e-8
 
 
 class DualProblem(NamedTuple):
@@ -194,6 +199,35 @@ def _certify(p, lo, hi, row, group, beta, f, multipliers):
     if nothing != 0.0:
         kkt_gap = np.nan
     return objective, kkt_gap, dual_gap
+
+
+def is_feasible(problem: DualProblem, beta: NDArray) -> bool:
+    """Tell whether bounds hold, and the sum of every group is that of the start.
+
+    A gap means nothing without this: it compares ``beta`` with other points of the
+    box that have the same sums.
+    """
+    _, lo, hi, start, _, group = problem
+    return bool(_is_feasible(lo, hi, start, group, beta))
+
+
+@jit
+def _is_feasible(lo, hi, start, group, beta):
+    largest = 0.0
+    for b in beta:
+        largest = max(largest, abs(b))
+    change, mass, holds = 0.0, 0.0, largest < np.inf
+    for v in range(len(beta)):
+        if v > 0 and group[v] != group[v - 1]:
+            change, mass = 0.0, 0.0
+        outside = max(lo[v] - beta[v], beta[v] - hi[v])
+        # Written so that a coefficient that is not a number does not pass.
+        holds = holds and outside <= LARGEST_DRIFT * largest
+        change += beta[v] - start[v]
+        mass += abs(beta[v]) + abs(start[v])
+        if v + 1 == len(beta) or group[v + 1] != group[v]:
+            holds = holds and abs(change) <= LARGEST_DRIFT * mass
+    return holds
 
 
 def c_svc(y: NDArray, C: NDArray) -> DualProblem:

@@ -14,10 +14,11 @@ They differ in how the pair is chosen:
 * :func:`random_pair`: uniformly at random.  Millions of draws are usual, most of
   them idle.
 * :func:`simplified`: the simplified SMO of the CS229 hand-out after Platt (1998).
-  The first index is a violator at the present bias, the second is random.  It gives
-  up after ten sweeps without a step, so the gap may be left open.  The hand-out
-  passes over moves below 1e-5 and pairs without curvature; the test on ``tol`` does
-  the work of both here, whatever the scale of the box.
+  The first index is a violator at the present bias of its group, the second is a
+  random member of this group.  It gives up after ten sweeps without a step, so the
+  gap may be left open.  The hand-out passes over moves below 1e-5 and pairs without
+  curvature; the test on ``tol`` does the work of both here, whatever the scale of the
+  box.
 * :func:`platt`: Platt's SMO with the two thresholds of Keerthi, Shevade,
   Bhattacharyya & Murthy (2001), modification 1.  Sweeps over all variables alternate
   with sweeps over :math:`I_0 = \{lo < \beta < hi\}`, and the partner is the variable
@@ -28,8 +29,9 @@ They differ in how the pair is chosen:
 * :func:`second_order`: ``i`` as before, ``j`` with the largest gain
   :math:`(G_j - G_i)^2 / 2a` (WSS 2).
 
-The last two ask for Gram rows one at a time; the others hold the matrix.  Of these,
-``simplified`` and ``platt`` take problems of one group only.
+The last two ask for Gram rows one at a time; the others hold the matrix.  The texts
+have one group; here a pair is always of one group, and each group has its own bias
+or thresholds.  So every solver takes every problem of the library.
 """
 
 from collections.abc import Callable
@@ -116,20 +118,27 @@ def simplified(
     m = len(p)
     n_iter = 0
     idle = 0
-    gap, up, low = _widest(problem, beta, f)
+    first, stop_at, edge = _groups(problem, beta, f)
     # At beta = 0 the middle is the hand-out's first bias, 0.
-    middle = 0.5 * (f[row[up]] + p[up] + f[row[low]] + p[low])
+    middle = np.zeros(len(edge))
+    for g in range(len(edge)):
+        up, low = edge[g]
+        if up >= 0 and low >= 0:
+            middle[g] = 0.5 * (f[row[up]] + p[up] + f[row[low]] + p[low])
+    gap, up, low = _widest(problem, beta, f)
     while gap > tol and idle < PASSES and n_iter < max_iter and stop[0] == 0:
         before = n_iter
         for i in range(m):
-            error = f[row[i]] + p[i] - middle
+            g = problem.group[i]
+            error = f[row[i]] + p[i] - middle[g]
             grows = error < -0.5 * tol and beta[i] < hi[i]
             shrinks = error > 0.5 * tol and beta[i] > lo[i]
-            if not (grows or shrinks):
+            size = stop_at[g] - first[g]
+            if size < 2 or not (grows or shrinks):
                 continue
-            j = (i + 1 + _draw(seed_state, m - 1)) % m
+            j = first[g] + (i - first[g] + 1 + _draw(seed_state, size - 1)) % size
             if _step(K, problem, beta, f, i, j, tol):
-                middle = _middle(problem, beta, f, i, j)
+                middle[g] = _middle(problem, beta, f, i, j)
                 n_iter += 1
                 if n_iter >= max_iter or stop[0] != 0:
                     break
@@ -154,34 +163,38 @@ def platt(
     Arguments and result as for :func:`random_pair`, but nothing is drawn; ``n_iter``
     counts steps.
     """
-    p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    p, lo, hi, group = problem.p, problem.lo, problem.hi, problem.group
     n_iter = 0
     everything = True
-    gap, up, low = _widest(problem, beta, f)
-    edge = np.array([up, low])
+    gap, _, _ = _widest(problem, beta, f)
+    first, stop_at, edge = _groups(problem, beta, f)
     while gap > tol and n_iter < max_iter and stop[0] == 0:
         before = n_iter
         settled = False
         for t in range(len(p)):
             if not everything and (beta[t] <= lo[t] or beta[t] >= hi[t]):
                 continue
-            if _examine(K, problem, beta, f, tol, t, edge):
+            other = _examine(K, problem, beta, f, tol, t, edge[group[t]])
+            if other >= 0:
+                edge[group[t]] = t, other
+                # A step changes the gradient of all groups.
+                for g in range(len(edge)):
+                    _find_edge(problem, beta, f, first[g], stop_at[g], edge[g])
                 n_iter += 1
                 if n_iter >= max_iter or stop[0] != 0:
                     break
             if not everything:
-                up, low = edge[0], edge[1]
-                settled = f[row[low]] + p[low] - f[row[up]] - p[up] <= tol
+                settled = _are_settled(problem, f, edge, tol)
                 if settled:
                     break
         unchanged = n_iter == before
         if everything:
-            gap, up, low = _widest(problem, beta, f)
+            gap, _, _ = _widest(problem, beta, f)
             # A full sweep meets every violating pair; none could be moved.
             if unchanged and gap > tol:
                 return n_iter, gap, True
         everything = not everything and (unchanged or settled)
-    gap, up, low = _widest(problem, beta, f)
+    gap, _, _ = _widest(problem, beta, f)
     return n_iter, gap, False
 
 
@@ -265,6 +278,49 @@ def _widest(problem, beta, f):
 
 
 @jit
+def _groups(problem, beta, f):
+    """Return where each group begins and ends, and its pair that violates most.
+
+    A group in which no pair can move has the index -1 on one side at least, and one
+    that has no variables has -1 on both.
+    """
+    p, lo, hi, row, group = (
+        problem.p,
+        problem.lo,
+        problem.hi,
+        problem.row,
+        problem.group,
+    )
+    n_groups = group[-1] + 1
+    first = np.zeros(n_groups, dtype=np.int64)
+    stop_at = np.zeros(n_groups, dtype=np.int64)
+    edge = np.full((n_groups, 2), -1)
+    for t in range(len(p)):
+        g = group[t]
+        if stop_at[g] == 0:
+            first[g] = t
+        stop_at[g] = t + 1
+        G = f[row[t]] + p[t]
+        up, low = edge[g]
+        if beta[t] < hi[t] and (up < 0 or G < f[row[up]] + p[up]):
+            edge[g, 0] = t
+        if beta[t] > lo[t] and (low < 0 or G > f[row[low]] + p[low]):
+            edge[g, 1] = t
+    return first, stop_at, edge
+
+
+@jit
+def _are_settled(problem, f, edge, tol):
+    """Tell whether the thresholds of each group are within ``tol`` of each other."""
+    p, row = problem.p, problem.row
+    for up, low in edge:
+        if up >= 0 and low >= 0:
+            if not f[row[low]] + p[low] - f[row[up]] - p[up] <= tol:
+                return False
+    return True
+
+
+@jit
 def _best_partner(problem, beta, f, Ki, diag, i):
     """Find the variable of ``i``'s group that may shrink with the largest gain."""
     p, lo, row, group = problem.p, problem.lo, problem.row, problem.group
@@ -344,11 +400,14 @@ def _middle(problem, beta, f, i, j):
 
 @jit
 def _examine(K, problem, beta, f, tol, t, edge):
-    """Pair ``t`` with the farther threshold if it violates; tell whether it moved.
+    """Pair ``t`` with the farther threshold if it violates; return the partner.
 
-    ``edge`` holds the indices of ``b_up`` and ``b_low``.
+    ``edge`` holds the indices of ``b_up`` and ``b_low`` of the group of ``t``.  The
+    result is -1 if nothing moved.
     """
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
+    if edge[0] < 0 or edge[1] < 0:
+        return -1  # no pair of this group can move, now or later
     G = f[row[t]] + p[t]
     may_grow, may_shrink = beta[t] < hi[t], beta[t] > lo[t]
     # Inside the box t is counted already.
@@ -359,20 +418,23 @@ def _examine(K, problem, beta, f, tol, t, edge):
     below = f[row[edge[1]]] + p[edge[1]] - G if may_grow else -np.inf
     above = G - f[row[edge[0]]] - p[edge[0]] if may_shrink else -np.inf
     if max(below, above) <= tol:
-        return False
+        return -1
     other = edge[1] if below > above else edge[0]
-    if not _step(K, problem, beta, f, t, other, tol):
-        return False
-    _find_edges(problem, beta, f, t, other, edge)
-    return True
+    return other if _step(K, problem, beta, f, t, other, tol) else -1
 
 
 @jit
-def _find_edges(problem, beta, f, i, j, edge):
-    """Set ``edge`` over the variables inside the box and the pair ``i``, ``j``."""
+def _find_edge(problem, beta, f, first, stop_at, edge):
+    """Set ``edge`` over a group's variables inside the box and the last pair.
+
+    The last pair is what ``edge`` holds; of it one may grow and one may shrink, so
+    both thresholds are found.  The group is the variables from ``first`` to
+    ``stop_at``.
+    """
+    i, j = edge
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     least, most = np.inf, -np.inf
-    for t in range(len(p)):
+    for t in range(first, stop_at):
         may_grow, may_shrink = beta[t] < hi[t], beta[t] > lo[t]
         if (may_grow and may_shrink) or t == i or t == j:
             G = f[row[t]] + p[t]

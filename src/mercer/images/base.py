@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.fitting import fit_method
 from mercer.images.stack import Stack, as_stack, check_finite
 from mercer.progress import CountProgress
 from mercer.threads import Threads
@@ -104,7 +105,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any = None) -> ImageTransformer:
         """Check the images, and learn what is to be learnt from them.
 

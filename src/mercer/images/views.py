@@ -13,6 +13,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from mercer.fitting import all_or_nothing
 from mercer.images.base import read_array
 from mercer.images.stack import float_dtype
 from mercer.kernels.views import name_columns
@@ -158,6 +159,7 @@ class Views(TransformerMixin, BaseEstimator):
         """
         return self._fit_transform(X, y)
 
+    @all_or_nothing
     def _fit_transform(self, X: Any, y: Any) -> NDArray:
         self._check_views()
         values = read_array(self, X, reset=True)

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from mercer.calibration import N_FOLDS
 from mercer.classifier import KernelClassifier
 from mercer.core.problem import DualProblem, Solution, c_svc
+from mercer.fitting import fit_method
 from mercer.mkl.machine import MultiKernelMachine
 from mercer.solvers import TaskSpec
 
@@ -239,7 +239,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
         """Fit machines and weights.
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.arrays import frozen
 from mercer.coefficients import Weights
-from mercer.core.problem import Solution
+from mercer.core.problem import Solution, is_feasible
 from mercer.gram import apply
 from mercer.kernels.base import Kernel, Scaled, with_views
 from mercer.kernels.dot import Linear
@@ -226,7 +226,10 @@ class MultiKernelMachine(KernelMachine):
             if kernels:
                 kernel = weighted_sum(kernels, weights * store.factors)
                 end = settled(problem, end, kernel, X, part.samples)
-            is_within = end.last.is_within(self.tol)
+            is_within = end.last.is_within(self.tol) and all(
+                is_feasible(spec.problem, solution.beta)
+                for spec, solution in zip(part.specs, end.last.solutions, strict=True)
+            )
             converged.append(is_within)
             found.append(end)
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
@@ -290,7 +293,7 @@ class MultiKernelMachine(KernelMachine):
             f"{worst.last.gap:.3g}, {part:.2g} of the value, is left after {n_iter} "
             f"rounds, more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
-            stacklevel=7,  # where the user called fit, past two wrappers
+            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

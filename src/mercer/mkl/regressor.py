@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr
+from mercer.fitting import fit_method
 from mercer.mkl.machine import MultiKernelMachine
 from mercer.single import SingleMachine
 from mercer.solvers import TaskSpec
@@ -184,7 +185,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLRegressor:
         """Fit machine and weights.
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import as_dense
+from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel
 from mercer.online.base import HeldClassifier
 from mercer.online.learning import CHOICES, finish_over, start_from, take_samples
@@ -213,7 +214,7 @@ class OnlineSVC(HeldClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVC:
         """Start anew from a whole data set, by the batch solver.
 

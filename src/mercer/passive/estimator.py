@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.core.passive import PA, PA1, PA2, Rule
+from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel
 from mercer.machine import QUIET, UNBOUNDED
 from mercer.passive.base import PassiveBase
@@ -199,7 +200,7 @@ class PassiveAggressiveClassifier(PassiveBase):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Start anew, and go over the data until the loss falls no more.
 
@@ -247,7 +248,7 @@ class PassiveAggressiveClassifier(PassiveBase):
                 f"PassiveAggressiveClassifier did not converge in {self.n_iter_} "
                 f"passes (max_iter={self.max_iter}). {remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

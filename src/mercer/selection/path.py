@@ -15,7 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, Layout, Solution, certify, layout
+from mercer.core.problem import (
+    DualProblem,
+    Layout,
+    Solution,
+    certify,
+    is_feasible,
+    layout,
+)
 from mercer.core.rows import add_rows, gather_square
 from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
 from mercer.selection.stored import SharedGram
@@ -198,7 +205,8 @@ def _solve(
         if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
             return error
         goal = tol - 2.5 * error
-    converged = found.kkt_gap + 2.0 * error <= tol
+    is_within = found.kkt_gap + 2.0 * error <= tol
+    converged = is_within and is_feasible(problem, beta)
     return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)
 
 

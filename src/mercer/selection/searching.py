@@ -21,6 +21,7 @@ from sklearn.svm._base import BaseLibSVM
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
+from mercer.fitting import all_or_nothing
 from mercer.machine import KernelMachine
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request, within_budget
@@ -49,11 +50,13 @@ class SharedSearch(BaseSearchCV):
 
     cv_results_: dict[str, Any]
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Evaluate all candidates, and fit the best on all samples.
 
         Ctrl-C ends the search early: the candidates that are finished are compared,
-        and the best of them is fitted.
+        and the best of them is fitted. If none is finished, or Ctrl-C comes during
+        that last fit, the search is what it was before.
 
         Parameters
         ----------
@@ -197,7 +200,7 @@ class SharedSearch(BaseSearchCV):
             warnings.warn(
                 f"{name} was interrupted: {len(done)} of {len(candidates)} candidates "
                 "are finished, and the best of them is taken.",
-                stacklevel=6,
+                stacklevel=7,
             )
         self._note_sharing(evaluation)
         out = [evaluation.results[c, k] for c in done for k in range(n_splits)]
@@ -303,5 +306,5 @@ def _warn_plain(told: str) -> None:
     warnings.warn(
         f"Kernel values could not be shared everywhere, and fits were plain ones: "
         f"{told}.",
-        stacklevel=4,
+        stacklevel=5,
     )

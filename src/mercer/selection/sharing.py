@@ -71,6 +71,7 @@ class Given:
     fold: Fold
     kernel: Kernel
     tasks: Tasks | None = None
+    noted: dict[str, Any] = field(default_factory=dict)  #: attributes set with tasks
     gram: SharedGram | None = None
     solutions: list[Solution] | None = None
     weights: Any = None  #: coefficients of all samples, (n, n_tasks)
@@ -118,7 +119,11 @@ def decide(many: list[Given], *, on_train: bool = False) -> None:
 
 
 class _Paused(BaseException):
-    """The problems are known; the rest of ``fit`` waits for their solutions."""
+    """The problems are known; the rest of ``fit`` waits for their solutions.
+
+    A fit that ends by an exception leaves no attributes behind, so the second half
+    gets from :class:`Given` what the first has found.
+    """
 
 
 class _Shared:
@@ -159,8 +164,11 @@ class _Shared:
             weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
             )
+            before = set(vars(self))
             given.tasks = self._tasks(targets, weight)
+            given.noted = {k: v for k, v in vars(self).items() if k not in before}
             raise _Paused
+        vars(self).update(given.noted)
         self.kernel_ = given.kernel
         self.converged_ = all(s.converged for s in given.solutions)
         self.fit_status_ = 0 if self.converged_ else 1
