@@ -63,6 +63,8 @@ class SVC(KernelClassifier):
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems on the same Gram
         matrix for each machine. ``predict`` then returns the most probable class.
+        Probabilities are those of a population in which classes and samples have the
+        weights that were given.
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     positive_weight : float or array of shape (n_classes,), default=1.0

@@ -79,7 +79,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         For ECOC, as for :class:`~mercer.SVC`.
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems for each
-        machine, with the weights that all samples have led to.
+        machine, with the weights of the kernels that all samples have led to.
+        Classes and samples count with their weights, as for :class:`~mercer.SVC`.
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     positive_weight : float or array of shape (n_classes,), default=1.0
