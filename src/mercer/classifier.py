@@ -103,7 +103,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         )
         tasks, solutions = self._solve(X, y, codes, sample_weight)
         solutions = [self._rescaled(s) for s in solutions]
-        step = 1 + N_FOLDS if self._is_calibrated() else 1
+        step = self._problems_per_machine()
         machines = solutions[::step]
         self._report(machines)
         self._keep_support(X, codes, tasks, step, machines)
@@ -111,6 +111,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self._calibrate(codes, tasks, solutions)
         if self._decoding() == "barycentre":
             self._means = class_means(X, codes, len(self.classes_))
+
+    def _problems_per_machine(self) -> int:
+        return 1 + N_FOLDS if self._is_calibrated() else 1
 
     def _check_choices(self) -> None:
         """Refuse parameters that contradict each other."""
