@@ -8,12 +8,13 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, recall_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC as TheirSVC
+from sklearn.utils.estimator_checks import check_class_weight_classifiers
 
-from mercer import SVC
+from mercer import SVC, MKLClassifier, NuSVC
 from mercer.multiclass import dietterich15, score_classes
 
 SCHEMES = [
@@ -276,6 +277,73 @@ def test_samples_without_weight_do_not_count_for_sigmoids(blobs):
     other = SVC(**settings).fit(X[weight > 0], y[weight > 0])
     agree = model.predict(X_test) == other.predict(X_test)
     assert agree.mean() > 0.95
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr", "ecoc"])
+@pytest.mark.parametrize(
+    "model",
+    # A larger nu is infeasible with the weights of the check.
+    [SVC(), NuSVC(nu=1e-7), MKLClassifier()],
+    ids=["SVC", "NuSVC", "MKLClassifier"],
+)
+@pytest.mark.filterwarnings("ignore:The margin of", "ignore:The solver stopped")
+def test_class_weights_count_for_the_most_probable_class(model, multiclass):
+    model = clone(model).set_params(probability=True, multiclass=multiclass)
+    check_class_weight_classifiers(type(model).__name__, model)
+
+
+@pytest.fixture(scope="module")
+def few_positives():
+    rng = np.random.default_rng(0)
+    y = (rng.random(1600) < 0.05).astype(int)
+    X = rng.standard_normal((1600, 3))
+    X[y == 1] += 0.7
+    return X[:800], y[:800], X[800:], y[800:]
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        dict(class_weight="balanced"),
+        dict(class_weight={0: 1e-2, 1: 0.2}),
+        dict(multiclass="ovr", positive_weight=20.0),
+    ],
+)
+@pytest.mark.parametrize("machine", [SVC, MKLClassifier])
+def test_recall_of_a_rare_class_survives_probabilities(few_positives, machine, weights):
+    X, y, X_test, y_test = few_positives
+    model = machine(**weights)
+    plain = recall_score(y_test, model.fit(X, y).predict(X_test))
+    model.set_params(probability=True, random_state=0).fit(X, y)
+    recall = recall_score(y_test, model.predict(X_test))
+    assert plain > 0.4
+    assert recall > plain - 0.1
+
+
+def test_equal_weights_of_classes_leave_sigmoids_alone(blobs):
+    X, y, *_ = blobs
+    settings = dict(gamma=0.1, tol=1e-7, probability=True, random_state=0)
+    plain = SVC(**settings).fit(X, y)
+    equal = SVC(C=100.0, class_weight=dict.fromkeys(range(5), 0.01), **settings)
+    equal.fit(X, y)
+    np.testing.assert_allclose(equal.probA_, plain.probA_, rtol=1e-4)
+    np.testing.assert_allclose(equal.probB_, plain.probB_, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "weights", [dict(class_weight={0: 1.0, 1: 7.0}), dict(positive_weight=7.0)]
+)
+def test_sigmoids_count_samples_as_machines_do(few_positives, weights):
+    X, y, X_test, _ = few_positives
+    settings = dict(multiclass="ovr", tol=1e-7, probability=True, random_state=0)
+    by_side = SVC(**weights, **settings).fit(X, y)
+    # The same bounds, by weights of samples whose sum is their number.
+    bound = np.where(y == 1, 7.0, 1.0)
+    by_sample = SVC(C=bound.mean(), **settings)
+    by_sample.fit(X, y, sample_weight=bound / bound.mean())
+    np.testing.assert_allclose(
+        by_side.predict_proba(X_test), by_sample.predict_proba(X_test), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -1,24 +1,44 @@
-"""How exact solutions are, rounding errors included."""
+"""How exact solutions are, rounding errors included, and whether they are the best."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
-from mercer.core.problem import Solution, certify, is_feasible
+from mercer.core.problem import DualProblem, Solution, certify, is_feasible
 from mercer.gram import WholeGram, run_tiles
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.operand import Operand, Pair
 from mercer.threads import Threads
 
-__all__ = ["are_spoilt", "rounding_errors", "to_solution"]
+__all__ = [
+    "Values",
+    "all_of",
+    "are_convex",
+    "are_spoilt",
+    "is_definite",
+    "kernel_values",
+    "rounding_errors",
+    "some_rows",
+    "to_solution",
+]
 
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Support vectors that are looked at together.
 PART = 512
+# Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
+# more rows, a part of so many is.
+TESTED_ROWS = 512
+# Eigenvalues of this size, in units of the rounding errors of a sum, count as 0.
+ROUNDING = 16.0
+
+#: gives the square of kernel values of some Gram rows
+Values = Callable[[NDArray], NDArray]
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
@@ -77,3 +97,87 @@ def rounding_errors(
         if here.any():
             errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
     return errors
+
+
+def are_convex(
+    kernel: Kernel,
+    values: Values,
+    problems: Sequence[tuple[DualProblem, NDArray]],
+) -> list[bool | None]:
+    """Tell of each problem whether it is convex; None if nothing speaks against it.
+
+    Beside each problem stand the Gram rows that it is on.
+    """
+    if kernel.definiteness >= Definiteness.CONDITIONAL:
+        return [True] * len(problems)
+    everything = np.unique(np.concatenate([rows for _, rows in problems]))
+    is_open = kernel.definiteness == Definiteness.UNKNOWN
+    if is_open or len(everything) <= TESTED_ROWS:
+        rows = some_rows(everything)
+        if is_definite(values(rows), np.zeros(len(rows), dtype=np.intp)):
+            return [True if len(rows) == len(everything) else None] * len(problems)
+    return [_is_convex(values, *problem, is_open) for problem in problems]
+
+
+def _is_convex(
+    values: Values, problem: DualProblem, gram_rows: NDArray, is_open: bool
+) -> bool | None:
+    """Test one problem; where it is large, only in part and if the matter is open."""
+    can_move = problem.hi > problem.lo
+    rows, at = np.unique(problem.row[can_move], return_index=True)
+    chosen = some_rows(np.arange(len(rows)))
+    if len(chosen) < len(rows) and not is_open:
+        return False
+    group = problem.group[can_move][at[chosen]]
+    if len(rows) < can_move.sum():
+        group[:] = 0  # each sample is in both groups, so that one sum is all that stays
+    if not is_definite(values(gram_rows[rows[chosen]]), group):
+        return False
+    return True if len(chosen) == len(rows) else None
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return False if one is, else None if one is, else True."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def some_rows(rows: NDArray) -> NDArray:
+    """Return as many rows as can be tested, from all parts of what there is."""
+    count = min(len(rows), TESTED_ROWS)
+    return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
+
+
+def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
+    """Return a function that gives the square of kernel values of some Gram rows."""
+
+    def values(rows: NDArray) -> NDArray:
+        if isinstance(data, WholeGram):
+            return data.matrix[np.ix_(rows, rows)]
+        part = Operand(data.raw_rows(rows).astype(np.float64))
+        return kernel.evaluate(Pair(part, part))
+
+    return values
+
+
+def is_definite(K: NDArray, group: NDArray) -> bool:
+    """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
+
+    Rounding of the values, which a matrix of low rank would not survive otherwise, is
+    allowed for.
+    """
+    if not np.isfinite(K).all():
+        return False
+    error = ROUNDING * np.finfo(K.dtype).eps * len(K) * np.abs(K).max(initial=0.0)
+    centred = 0.5 * (K + K.T).astype(np.float64)
+    for g in np.unique(group):
+        own = group == g
+        centred[own] -= centred[own].mean(axis=0)
+        centred[:, own] -= centred[:, own].mean(axis=1, keepdims=True)
+    centred[np.diag_indices(len(K))] += max(float(error), 1e-300)
+    try:
+        np.linalg.cholesky(centred)
+    except np.linalg.LinAlgError:
+        return False
+    return True

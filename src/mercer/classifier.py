@@ -103,7 +103,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         )
         tasks, solutions = self._solve(X, y, codes, sample_weight)
         solutions = [self._rescaled(s) for s in solutions]
-        step = 1 + N_FOLDS if self._is_calibrated() else 1
+        step = self._problems_per_machine()
         machines = solutions[::step]
         self._report(machines)
         self._keep_support(X, codes, tasks, step, machines)
@@ -111,6 +111,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self._calibrate(codes, tasks, solutions)
         if self._decoding() == "barycentre":
             self._means = class_means(X, codes, len(self.classes_))
+
+    def _problems_per_machine(self) -> int:
+        return 1 + N_FOLDS if self._is_calibrated() else 1
 
     def _check_choices(self) -> None:
         """Refuse parameters that contradict each other."""
@@ -179,8 +182,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             starts = np.searchsorted(y[order], np.arange(n_classes + 1)).tolist()
         if self._is_calibrated():
             fold = deal_out(y, self._random)
-            # Only samples that count tell how the machine does on new ones.
-            self._seen = (fold, np.maximum(sample_weight, 0.0))
+            self._seen: tuple[NDArray, list[NDArray]] = (fold, [])
         specs = []
         for column, beta in zip(self.code_.T, self._positive_weights(), strict=True):
             blocks = (
@@ -192,6 +194,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self._check_task(sides, own)
             specs.append(TaskSpec(self._problem(sides, own), blocks))
             if self._is_calibrated():
+                # Sigmoids count samples as the machine does, so that a probability of
+                # one half is where the machine decides. Only the ratio of the sides'
+                # weights matters for that: the samples are as many as they were.
+                n_samples = np.maximum(sample_weight[rows], 0.0)[own > 0].sum()
+                self._seen[1].append(own * (n_samples / own.sum()))
                 # Without weight a sample has no say, but still a decision value.
                 specs += [
                     TaskSpec(self._problem(sides, own * (fold[rows] != k)), blocks)
@@ -274,21 +281,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _calibrate(self, y: NDArray, tasks: Tasks, solutions: list[Solution]) -> None:
         """Fit sigmoids to the decision values of the folds that were left out."""
-        fold, weight = self._seen
+        fold, weights = self._seen
         del self._seen
         step = 1 + N_FOLDS
         sigmoids = []
-        for t, column in enumerate(self.code_.T):
+        for t, (column, weight) in enumerate(zip(self.code_.T, weights, strict=True)):
             rows = tasks.samples(tasks.specs[t * step])
             decisions = np.empty(len(rows))
             for k, solution in enumerate(solutions[t * step + 1 : (t + 1) * step]):
                 left_out = fold[rows] == k
                 decisions[left_out] = solution.f[left_out] + solution.bias
-            counts = weight[rows] > 0
-            rows = rows[counts]
-            sigmoids.append(
-                fit_sigmoid(decisions[counts], column[y[rows]] > 0, weight[rows])
-            )
+            # Only samples that count tell how the machine does on new ones.
+            counts = weight > 0
+            is_positive = column[y[rows[counts]]] > 0
+            sigmoids.append(fit_sigmoid(decisions[counts], is_positive, weight[counts]))
         self.probA_ = np.array([s.A for s in sigmoids])
         self.probB_ = np.array([s.B for s in sigmoids])
 

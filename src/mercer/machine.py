@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.arrays import as_dense, frozen, is_numeric, things
+from mercer.certificates import Values, all_of, are_convex, kernel_values
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
@@ -59,8 +60,13 @@ class Tasks(NamedTuple):
 
     def samples(self, spec: TaskSpec) -> NDArray[np.intp]:
         """Return the samples that take part in a problem, in its order."""
+        return self.order[self.gram_rows(spec)]
+
+    def gram_rows(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the Gram rows of these samples."""
+        starts = self.starts
         return np.concatenate(
-            [self.order[self.starts[b] : self.starts[b + 1]] for b in spec.blocks]
+            [np.arange(starts[b], starts[b + 1]) for b in spec.blocks]
         )
 
 
@@ -94,6 +100,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     @abstractmethod
     def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
         """Return the problems to solve."""
+
+    def _problems_per_machine(self) -> int:
+        """Return 1, or with it how many folds of a calibration a machine has."""
+        return 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,6 +167,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 threads,
                 progress,
             )
+            values = kernel_values(self.kernel_, data)
+            solutions = self._judged(solutions, self._convexity(tasks, values))
             progress.finish(solutions)
         found: list[Any] = [[s.objective, s.kkt_gap] for s in solutions]
         if isinstance(data, Operand):
@@ -171,6 +183,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if not self.converged_:
             self._warn(solutions, progress.stopped_early)
         return tasks, solutions
+
+    def _convexity(self, tasks: Tasks, values: Values) -> list[bool | None]:
+        """Tell whether the problems of the machines, not those of folds, are convex.
+
+        ``values`` returns the square of kernel values of some Gram rows.
+        """
+        mains = tasks.specs[:: self._problems_per_machine()]
+        problems = [(spec.problem, tasks.gram_rows(spec)) for spec in mains]
+        return are_convex(self.kernel_, values, problems)
+
+    def _judged(
+        self, solutions: list[Solution], verdicts: Sequence[bool | None]
+    ) -> list[Solution]:
+        """Note which problems are convex: where one is not, no gap is a bound."""
+        self.is_convex_ = all_of(verdicts)
+        judged = list(solutions)
+        step = self._problems_per_machine()
+        for k, is_convex in enumerate(verdicts):
+            if is_convex is False:
+                judged[k * step] = judged[k * step]._replace(dual_gap=np.inf)
+        return judged
 
     def _make_kernel(self) -> Kernel:
         """Return the kernel, with the views that the training data named, if any."""

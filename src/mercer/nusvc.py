@@ -93,6 +93,7 @@ class NuSVC(KernelClassifier):
     kkt_gap_ : ndarray of shape (n_tasks,)
     n_iter_ : ndarray of shape (n_tasks,)
     converged_ : bool
+    is_convex_ : bool or None
     fit_status_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -63,6 +63,8 @@ class SVC(KernelClassifier):
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems on the same Gram
         matrix for each machine. ``predict`` then returns the most probable class.
+        Probabilities are those of a population in which classes and samples have the
+        weights that were given.
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     positive_weight : float or array of shape (n_classes,), default=1.0
@@ -117,12 +119,19 @@ class SVC(KernelClassifier):
     objective_ : ndarray of shape (n_tasks,)
         The dual objective, to be minimised, of each machine.
     dual_gap_ : ndarray of shape (n_tasks,)
-        Primal minus dual objective: how far from optimal each machine can be.
+        Primal minus dual objective: how far from optimal each machine can be. Infinite
+        where the problem is not convex.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions.
     n_iter_ : ndarray of shape (n_tasks,)
     converged_ : bool
         Whether every machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problems are known to be convex. True: a converged machine is
+        optimal to within ``dual_gap_``. False: the kernel is not positive
+        semi-definite, such as "sigmoid"; a converged machine is stationary, but another
+        may be better, and ``dual_gap_`` is infinite. None: the kernel is a function or
+        a matrix of one's own and too large for a full test; a part of it passed.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int

@@ -91,12 +91,14 @@ class SVDD(OutlierMixin, SingleMachine):
     objective_ : float
         The dual objective, to be minimised.
     dual_gap_ : float
-        Primal minus dual objective.
+        Primal minus dual objective; infinite where the problem is not convex.
     kkt_gap_ : float
         Largest violation of the optimality conditions.
     n_iter_ : int
     converged_ : bool
         Whether the machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int

@@ -36,6 +36,19 @@ def fitted(tmp_path_factory):
     return data, model
 
 
+def test_an_indefinite_kernel_has_no_dual_gap(tmp_path):
+    data = write_flowers(tmp_path / "flowers.csv")
+    model = tmp_path / "flowers.skops"
+    order = ("fit", data, "--target", "kind", "--out", model, "--kernel", "sigmoid")
+    found = call_json(*order, "--scale", "standard")
+    assert found["converged"]
+    assert found["dual_gap"] is None
+    assert call_json("info", model)["dual_gap"] is None
+    text = call(*order[:5], tmp_path / "other.skops", *order[6:]).stdout
+    assert "unknown: the kernel is not positive semi-definite" in text
+    assert not np.isfinite(mercer.load(model)[-1].dual_gap_).any()
+
+
 def test_a_round_on_a_table(tmp_path):
     data = write_flowers(tmp_path / "flowers.csv")
     model, more = tmp_path / "flowers.skops", ("--scale", "standard", "--C", 10)

@@ -23,9 +23,10 @@ from mercer.kernels import (
     Laplacian,
     Linear,
     Polynomial,
+    Precomputed,
     Sigmoid,
 )
-from mercer.kernels.base import as_operand
+from mercer.kernels.base import Definiteness, as_operand
 from mercer.kernels.operand import Pair
 
 D = 9
@@ -115,6 +116,14 @@ CASES = {
             + rbf(x[:4], z[:4])
         ),
     ),
+}
+
+# What these kernels promise, where it is not that all matrices are positive.
+PROMISES = {
+    "sigmoid": Definiteness.INDEFINITE,
+    "custom": Definiteness.UNKNOWN,
+    "additive chi2": Definiteness.CONDITIONAL,
+    "both chi2": Definiteness.CONDITIONAL,
 }
 
 every_kernel = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -279,3 +288,41 @@ def test_copies_are_equal(case):
         np.testing.assert_array_equal(copy.block(X), case.kernel.block(X))
     bound = case.kernel.bind(X)
     assert bound.bind(X).key() == bound.key()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_kernel_promises_of_its_matrices_holds(name):
+    case = CASES[name]
+    promise = PROMISES.get(name, Definiteness.POSITIVE)
+    assert case.kernel.definiteness == promise
+    X = sample(case, 60, 5)
+    K = case.kernel.block(X)
+    if promise == Definiteness.CONDITIONAL:
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    least = np.linalg.eigvalsh(K)[0]
+    is_definite = least >= -1e-10 * np.abs(K).max()
+    assert is_definite == (promise != Definiteness.INDEFINITE)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Polynomial(2, 0.1, -1.0), Definiteness.INDEFINITE),
+        (Polynomial(1, 0.1, -1.0), Definiteness.CONDITIONAL),
+        (Polynomial(0, 0.1, -1.0), Definiteness.POSITIVE),
+        (Polynomial(2, "scale", 0.0), Definiteness.POSITIVE),
+        (RBF() + Sigmoid(), Definiteness.INDEFINITE),
+        (0 * Sigmoid() + RBF(), Definiteness.POSITIVE),
+        (2 * AdditiveChi2(), Definiteness.CONDITIONAL),
+        (RBF() * AdditiveChi2(), Definiteness.INDEFINITE),
+        (RBF() * Custom(product_of_rows), Definiteness.UNKNOWN),
+        (Sigmoid() * Custom(product_of_rows), Definiteness.INDEFINITE),
+        (AdditiveChi2() ** 1, Definiteness.CONDITIONAL),
+        (AdditiveChi2() ** 2, Definiteness.INDEFINITE),
+        (Sigmoid().on([0, 1]).normalized(), Definiteness.INDEFINITE),
+        (Custom(product_of_rows).on([0]), Definiteness.UNKNOWN),
+        (Precomputed(), Definiteness.UNKNOWN),
+    ],
+)
+def test_promises_of_compositions(kernel, expected):
+    assert kernel.definiteness == expected

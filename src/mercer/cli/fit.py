@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def _silent(_: object) -> None:
     """Say nothing."""
 
 
+def _gap(dual_gap: float) -> str:
+    if math.isfinite(dual_gap):
+        return f"{dual_gap:.2g}"
+    return "unknown: the kernel is not positive semi-definite"
+
+
 def _lines(result: dict[str, Any]) -> dict[str, Any]:
     """Return what people want to read of a result."""
     lines = {
@@ -100,7 +107,7 @@ def _lines(result: dict[str, Any]) -> dict[str, Any]:
         "classes": result["classes"],
         "support vectors": result["support_vectors"],
         "converged": f"{'yes' if result['converged'] else 'NO'}, KKT gap "
-        f"{result['kkt_gap']:.1e}, dual gap {result['dual_gap']:.2g}",
+        f"{result['kkt_gap']:.1e}, dual gap {_gap(result['dual_gap'])}",
         "time": f"{result['seconds']:.2f} s",
     }
     if cv := result["cv"]:

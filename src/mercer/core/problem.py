@@ -17,7 +17,9 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   G_i\}`: the largest violation by a pair that may still move, LIBSVM's stopping
   quantity;
 * the *dual gap* is :math:`\sum_t \max\{(G_t - m)(\beta_t - lo_t),
-  (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`.
+  (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`. It
+  bounds the distance from the optimum where the problem is convex, which it is if
+  :math:`c^T K c \ge 0` for all c whose sum in every group is 0.
 """
 
 from typing import NamedTuple

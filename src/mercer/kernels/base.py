@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from enum import IntEnum
 from numbers import Integral, Real
 from typing import Any, TypeGuard
 
@@ -29,6 +30,7 @@ from mercer.kernels.operand import Operand, Pair, columns_key
 from mercer.kernels.views import views_of
 
 __all__ = [
+    "Definiteness",
     "Kernel",
     "Normalized",
     "OnColumns",
@@ -45,11 +47,25 @@ __all__ = [
 ]
 
 
+class Definiteness(IntEnum):
+    """What a kernel promises of its matrices, whatever the samples; best last."""
+
+    #: the matrix of some samples may have negative eigenvalues
+    INDEFINITE = 0
+    #: nothing is promised
+    UNKNOWN = 1
+    #: :math:`c^T K c \ge 0` for all c whose sum is 0: all that a machine needs
+    CONDITIONAL = 2
+    #: :math:`c^T K c \ge 0` for all c
+    POSITIVE = 3
+
+
 class Kernel(BaseEstimator):
     """Base of all kernels.
 
     A subclass gives :meth:`evaluate` and :meth:`diagonal`, and :meth:`bind` if it has
-    parameters that the data decide.
+    parameters that the data decide. It says in :attr:`definiteness` what is known of
+    its matrices.
     """
 
     #: Lets ``np.float64(0.5) * kernel`` reach ``__rmul__``.
@@ -67,6 +83,11 @@ class Kernel(BaseEstimator):
         """Return a copy whose data-dependent parameters are numbers, after checking."""
         del X
         return self
+
+    @property
+    def definiteness(self) -> Definiteness:
+        """What is known of the kernel's matrices, once it is bound."""
+        return Definiteness.UNKNOWN
 
     def children(self) -> tuple[Kernel, ...]:
         """Return the kernels this one is made of."""
@@ -208,6 +229,10 @@ class _Binary(Kernel):
 class Sum(_Binary):
     """``left + right``."""
 
+    @property
+    def definiteness(self) -> Definiteness:
+        return min(self.left.definiteness, self.right.definiteness)
+
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
         return np.add(left, right, out=pair.empty(left.dtype))
@@ -216,8 +241,19 @@ class Sum(_Binary):
         return self.left.diagonal(operand) + self.right.diagonal(operand)
 
 
+def _of_factors(*factors: Definiteness) -> Definiteness:
+    """Return what is known of a product: what holds for sums of 0 only does not."""
+    least = min(factors)
+    conditional = least == Definiteness.CONDITIONAL
+    return Definiteness.INDEFINITE if conditional else least
+
+
 class Product(_Binary):
     """``left * right``, elementwise."""
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return _of_factors(self.left.definiteness, self.right.definiteness)
 
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
@@ -233,6 +269,10 @@ class Scaled(Kernel):
     def __init__(self, kernel: Kernel, factor: Any):
         self.kernel = kernel
         self.factor = factor
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return self.kernel.definiteness if self.factor else Definiteness.POSITIVE
 
     def children(self) -> tuple[Kernel, ...]:
         return (self.kernel,)
@@ -260,6 +300,11 @@ class Power(Kernel):
     def __init__(self, kernel: Kernel, exponent: int):
         self.kernel = kernel
         self.exponent = exponent
+
+    @property
+    def definiteness(self) -> Definiteness:
+        part = self.kernel.definiteness
+        return part if self.exponent == 1 else _of_factors(part)
 
     def children(self) -> tuple[Kernel, ...]:
         return (self.kernel,)
@@ -299,6 +344,10 @@ class Normalized(Kernel):
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
+    @property
+    def definiteness(self) -> Definiteness:
+        return _of_factors(self.kernel.definiteness)
+
     def children(self) -> tuple[Kernel, ...]:
         return (self.kernel,)
 
@@ -329,6 +378,10 @@ class OnColumns(Kernel):
     def __init__(self, kernel: Kernel, columns: Any):
         self.kernel = kernel
         self.columns = columns
+
+    @property
+    def definiteness(self) -> Definiteness:
+        return self.kernel.definiteness
 
     def children(self) -> tuple[Kernel, ...]:
         return (self.kernel,)

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.base import Kernel, is_number, resolve_gamma, whole_power
+from mercer.kernels.base import (
+    Definiteness,
+    Kernel,
+    is_number,
+    resolve_gamma,
+    whole_power,
+)
 from mercer.kernels.frame import squared_norms
 from mercer.kernels.operand import Operand, Pair
 
@@ -36,6 +42,8 @@ def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
 class Linear(Kernel):
     r""":math:`k(x, z) = x \cdot z`."""
 
+    definiteness = Definiteness.POSITIVE
+
     def evaluate(self, pair: Pair) -> NDArray:
         return pair.own(pair.dots())
 
@@ -52,6 +60,14 @@ class Polynomial(Kernel):
         self.degree = degree
         self.gamma: Any = gamma  # a number once bound
         self.coef0 = coef0
+
+    @property
+    def definiteness(self) -> Definiteness:
+        if self.coef0 >= 0 or self.degree == 0:
+            return Definiteness.POSITIVE
+        # Where the coefficients sum to 0, a constant has no say.
+        is_affine = self.degree == 1
+        return Definiteness.CONDITIONAL if is_affine else Definiteness.INDEFINITE
 
     def bind(self, X: Any) -> Kernel:
         if not (isinstance(self.degree, Integral) and self.degree >= 0):
@@ -72,6 +88,8 @@ class Polynomial(Kernel):
 class Sigmoid(Kernel):
     r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
 
+    definiteness = Definiteness.INDEFINITE
+
     def __init__(self, gamma: float | str = "scale", coef0: float = 0.0):
         self.gamma: Any = gamma  # a number once bound
         self.coef0 = coef0
@@ -89,6 +107,8 @@ class Sigmoid(Kernel):
 
 class Cosine(Kernel):
     r""":math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`; 0 where a norm is 0."""
+
+    definiteness = Definiteness.POSITIVE
 
     @staticmethod
     def _inverse_norms(operand: Operand) -> NDArray:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.core.exponential import exponential
 from mercer.core.histogram import additive_chi2, intersection
-from mercer.kernels.base import Kernel, resolve_gamma
+from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
 from mercer.kernels.operand import Operand, Pair
 
 __all__ = ["AdditiveChi2", "Chi2", "Intersection"]
@@ -34,6 +34,8 @@ class AdditiveChi2(_Histogram):
     sum to 0.
     """
 
+    definiteness = Definiteness.CONDITIONAL
+
     def evaluate(self, pair: Pair) -> NDArray:
         return -pair.once("chi2", lambda: pair.densely(additive_chi2))
 
@@ -43,6 +45,8 @@ class AdditiveChi2(_Histogram):
 
 class Chi2(_Histogram):
     r""":math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`."""
+
+    definiteness = Definiteness.POSITIVE
 
     def __init__(self, gamma: float | str = 1.0):
         self.gamma: Any = gamma  # a number once bound
@@ -61,6 +65,8 @@ class Chi2(_Histogram):
 
 class Intersection(_Histogram):
     r""":math:`k(x, z) = \sum_k \min(x_k, z_k)`."""
+
+    definiteness = Definiteness.POSITIVE
 
     def evaluate(self, pair: Pair) -> NDArray:
         return pair.densely(intersection)

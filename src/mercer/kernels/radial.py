@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.core.exponential import exponential, gaussian
 from mercer.core.histogram import manhattan
-from mercer.kernels.base import Kernel, is_number, resolve_gamma
+from mercer.kernels.base import Definiteness, Kernel, is_number, resolve_gamma
 from mercer.kernels.operand import Operand, Pair
 
 __all__ = ["RBF", "Laplacian"]
@@ -20,6 +20,8 @@ class RBF(Kernel):
 
     Give ``gamma`` or ``sigma``, not both.
     """
+
+    definiteness = Definiteness.POSITIVE
 
     def __init__(self, gamma: float | str | None = None, sigma: float | None = None):
         self.gamma: Any = gamma  # a number once bound
@@ -52,6 +54,8 @@ class RBF(Kernel):
 
 class Laplacian(Kernel):
     r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
+
+    definiteness = Definiteness.POSITIVE
 
     def __init__(self, gamma: float | str = "scale"):
         self.gamma: Any = gamma  # a number once bound

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from mercer.calibration import N_FOLDS
 from mercer.classifier import KernelClassifier
 from mercer.core.problem import DualProblem, Solution, c_svc
 from mercer.fitting import fit_method
@@ -79,7 +78,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         For ECOC, as for :class:`~mercer.SVC`.
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems for each
-        machine, with the weights that all samples have led to.
+        machine, with the weights of the kernels that all samples have led to.
+        Classes and samples count with their weights, as for :class:`~mercer.SVC`.
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     positive_weight : float or array of shape (n_classes,), default=1.0
@@ -131,16 +131,22 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         their weights differ.
     dual_gap_ : float or ndarray of shape (n_tasks,)
         Primal minus dual objective of machines and weights together. For "uniform" and
-        "alignment" the weights count as given.
+        "alignment" the weights count as given. It is infinite where the problem is not
+        convex.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions by a machine, weights fixed.
     n_iter_ : int or ndarray of shape (n_tasks,)
         Rounds.
     history_ : list of dict
         For each problem, "objective", "dual_gap" and "weights" round by round; in
-        rounds on a part of the samples, those of that part.
+        rounds on a part of the samples, those of that part. These gaps take it for
+        granted that the problem is convex.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is if
+        all kernels are positive semi-definite, or, for weights that are given, their
+        sum is.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int
@@ -261,9 +267,6 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, self.C * weight)
-
-    def _problems_per_machine(self) -> int:
-        return 1 + N_FOLDS if self._is_calibrated() else 1
 
     def _is_shared(self) -> bool:
         return self.weights == "shared"

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.certificates import rounding_errors, to_solution
+from mercer.certificates import is_definite, rounding_errors, some_rows, to_solution
 from mercer.coefficients import Weights, coefficient_matrix
 from mercer.gram import apply
-from mercer.kernels.base import Kernel, as_operand
+from mercer.kernels.base import Definiteness, Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
 from mercer.mkl.alternate import alternate
@@ -23,7 +23,7 @@ from mercer.mkl.simple import descend
 from mercer.mkl.weights import alignment_weights
 from mercer.solvers import TaskSpec
 
-__all__ = ["METHODS", "Part", "learn", "settled", "split"]
+__all__ = ["METHODS", "Part", "is_convex", "learn", "settled", "split"]
 
 _ITERATIONS: dict[str, Iteration] = {
     "group-lasso": alternate,
@@ -96,6 +96,39 @@ def learn(
         weights = alignment_weights(moments, is_joint)
     problem.is_fixed = True
     return by_chunks(problem, solve_fixed, max_iter, weights)
+
+
+def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool | None:
+    """Tell whether a problem is convex; None if nothing speaks against it.
+
+    Every kernel has to be positive semi-definite, or, where the weights are fixed,
+    their sum. ``kernels`` is empty where matrices were given.
+    """
+    store = problem.store
+    if problem.is_fixed:
+        kernels = [k for k, weight in zip(kernels, weights, strict=False) if weight > 0]
+    known = [kernel.definiteness for kernel in kernels] or [Definiteness.UNKNOWN]
+    if min(known) >= Definiteness.CONDITIONAL:
+        return True
+    everything = np.unique(
+        np.concatenate(
+            [
+                own[spec.problem.row[spec.problem.hi > spec.problem.lo]]
+                for spec, own in zip(problem.specs, problem.rows, strict=True)
+            ]
+        )
+    )
+    rows = some_rows(everything)
+    is_whole = len(rows) == len(everything)
+    if min(known) == Definiteness.INDEFINITE and not is_whole:
+        return False
+    squares = store.squares(rows)
+    if problem.is_fixed:
+        squares = np.tensordot(weights, squares, 1)[None].astype(squares.dtype)
+    group = np.zeros(len(rows), dtype=np.intp)
+    if not all(is_definite(K, group) for K in squares):
+        return False
+    return True if is_whole else None
 
 
 def settled(

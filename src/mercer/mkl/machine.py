@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from mercer.arrays import frozen
+from mercer.certificates import all_of
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution, is_feasible
 from mercer.gram import apply
@@ -32,7 +33,7 @@ from mercer.memory import budget_bytes
 from mercer.mkl.base import BaseGrams, weighted_sum
 from mercer.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.mkl.inmemory import GramsInMemory
-from mercer.mkl.learning import METHODS, learn, settled, split
+from mercer.mkl.learning import METHODS, is_convex, learn, settled, split
 from mercer.mkl.problem import Found, Problem
 from mercer.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.mkl.weights import Ball
@@ -74,10 +75,6 @@ class MultiKernelMachine(KernelMachine):
         tags.input_tags.three_d_array = self._is_precomputed()
         tags.input_tags.two_d_array = not self._is_precomputed()
         return tags
-
-    def _problems_per_machine(self) -> int:
-        """Return 1, or with it how many folds of a calibration a machine has."""
-        return 1
 
     def _is_shared(self) -> bool:
         """Whether all machines have the same weights."""
@@ -210,7 +207,7 @@ class MultiKernelMachine(KernelMachine):
         """Learn the weights, of all machines or of each, and certify the outcome."""
         step = self._problems_per_machine()
         solutions: list[Any] = [None] * len(tasks.specs)
-        found, converged = [], []
+        found, converged, verdicts = [], [], []
         settings = Settings(
             tol=self.tol,
             cache_size=self.cache_size,
@@ -232,6 +229,7 @@ class MultiKernelMachine(KernelMachine):
             )
             converged.append(is_within)
             found.append(end)
+            verdicts.append(is_convex(problem, kernels, weights))
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
                 solutions[t * step] = solution._replace(converged=is_within)
             if part.folds:
@@ -243,6 +241,7 @@ class MultiKernelMachine(KernelMachine):
                 for i, t in enumerate(part.machines):
                     own = folds[i * (step - 1) : (i + 1) * (step - 1)]
                     solutions[t * step + 1 : (t + 1) * step] = own
+        self._verdicts = verdicts
         self.converged_ = all(converged)
         self.fit_status_ = 0 if self.converged_ else 1
         return found, solutions
@@ -254,6 +253,9 @@ class MultiKernelMachine(KernelMachine):
         weights = np.array([end.last.weights for end in found])
         objective = np.array([-end.last.dual for end in found])
         gap = np.array([end.last.gap for end in found])
+        verdicts = self.__dict__.pop("_verdicts")
+        self.is_convex_ = all_of(verdicts)
+        gap[[is_convex is False for is_convex in verdicts]] = np.inf
         n_iter = np.array([end.n_iter for end in found], dtype=np.int32)
         self._kernels, self._factors = kernels, factors
         self.history_ = [end.history for end in found]

@@ -101,16 +101,22 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         The dual objective, to be minimised.
     dual_gap_ : float
         Primal minus dual objective of machine and weights together. For "uniform" and
-        "alignment" the weights count as given.
+        "alignment" the weights count as given. It is infinite where the problem is not
+        convex.
     kkt_gap_ : float
         Largest violation of the optimality conditions by the machine, weights fixed.
     n_iter_ : int
         Rounds.
     history_ : list of dict
         For each problem, "objective", "dual_gap" and "weights" round by round; in
-        rounds on a part of the samples, those of that part.
+        rounds on a part of the samples, those of that part. These gaps take it for
+        granted that the problem is convex.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is if
+        all kernels are positive semi-definite, or, for weights that are given, their
+        sum is.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import as_dense, frozen
+from mercer.certificates import all_of, are_convex
 from mercer.kernels.dot import Linear
 from mercer.kernels.frame import squared_norms
 from mercer.kernels.operand import Operand
@@ -162,10 +163,25 @@ class HeldClassifier(StreamClassifier):
         """The dual objective of each machine."""
         return self._certified("objective")
 
+    def _convexity(self) -> list[bool | None]:
+        check_is_fitted(self)
+        held = self._held
+        n, K = len(held), held.gram.matrix
+        if not n:
+            return [True] * held.n_tasks
+        problems = [(held.problem(t), np.arange(n)) for t in range(held.n_tasks)]
+        return are_convex(self.kernel_, lambda rows: K[np.ix_(rows, rows)], problems)
+
+    @property
+    def is_convex_(self) -> bool | None:
+        """Whether the problems are convex: True, False, or None if it is not known."""
+        return all_of(self._convexity())
+
     @property
     def dual_gap_(self) -> NDArray:
-        """Primal minus dual objective of each machine."""
-        return self._certified("dual_gap")
+        """Primal minus dual objective of each machine; infinite where not convex."""
+        is_bound = np.array([verdict is not False for verdict in self._convexity()])
+        return np.where(is_bound, self._certified("dual_gap"), np.inf)
 
     @property
     def kkt_gap_(self) -> NDArray:

@@ -117,7 +117,10 @@ class OnlineSVC(HeldClassifier):
     objective_ : ndarray of shape (n_tasks,)
         The dual objective, to be minimised, of each machine.
     dual_gap_ : ndarray of shape (n_tasks,)
-        Primal minus dual objective, over the members of each machine.
+        Primal minus dual objective, over the members of each machine; infinite where
+        the problem is not convex.
+    is_convex_ : bool or None
+        Whether the problems are known to be convex, as in :class:`~mercer.SVC`.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions by a pair of them.
     n_iter_ : ndarray of shape (n_tasks,)

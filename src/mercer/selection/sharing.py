@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from mercer.certificates import Values
 from mercer.core.problem import Solution
 from mercer.kernels.base import Kernel
 from mercer.machine import QUIET, UNBOUNDED, Tasks
@@ -56,6 +57,7 @@ class Fold:
     before: Any = None  #: the fitted steps before the machine
     classes: dict[str, Any] = field(default_factory=dict)  #: what targets come to
     tasks: dict[Any, Tasks] = field(default_factory=dict)  #: problems with C = 1
+    convex: dict[Any, Any] = field(default_factory=dict)  #: whether problems are
 
     def part_of(self, X: Any) -> str:
         """Return which samples these are: "train", "test" or "" for others."""
@@ -170,11 +172,30 @@ class _Shared:
             raise _Paused
         vars(self).update(given.noted)
         self.kernel_ = given.kernel
+        matrix = given.gram.matrix  # type: ignore[union-attr]
+        samples = given.fold.train[given.tasks.order]
+        verdicts = self._convexity(
+            given.tasks, lambda rows: matrix[np.ix_(samples[rows], samples[rows])]
+        )
+        solutions = self._judged(given.solutions, verdicts)
         self.converged_ = all(s.converged for s in given.solutions)
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
             self._warn(given.solutions, False)
-        return given.tasks, given.solutions
+        return given.tasks, solutions
+
+    def _convexity(self, tasks: Tasks, values: Values) -> list[bool | None]:
+        given = self._given
+        if given is None or given.gram is None:
+            return super()._convexity(tasks, values)  # type: ignore[misc]
+        # Problems that differ in the size of their bounds only are alike in this.
+        specs = [
+            (s.blocks, (s.problem.hi > s.problem.lo).tobytes()) for s in tasks.specs
+        ]
+        known, key = given.fold.convex, (given.kernel.key(), *specs)
+        if key not in known:
+            known[key] = super()._convexity(tasks, values)  # type: ignore[misc]
+        return known[key]
 
     def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
         given = self._given
