@@ -81,6 +81,7 @@ def test_rows_do_not_touch_what_they_were_given(rng):
     X.flags.writeable = False
     rows = HeldRows(X)
     rows.remove(Moves(10, np.array([0, 1])))
+    rows.settle()
     assert len(rows) == 8 and (rows.X[0] == X[8]).all()
 
 

@@ -4,6 +4,14 @@ r"""Samples that come and go, and their Gram matrix: what online learning keeps.
 copies, chosen columns), so that a new sample costs its own row of the matrix and no
 pass over the others.  :class:`HeldGram` has the square of kernel values besides, which
 grows by rows and columns.  A row that leaves gives its place to the last one.
+
+**Nothing that fails halfway may spoil what is held.**  Learning therefore works on a
+fork.  A fork shares the large arrays with its original and writes only beyond the rows
+that the original holds; smaller arrays are copied.  A fork that is thrown away has
+changed nothing, and a fork that its owner keeps replaces the original by one
+assignment.  Rows that leave would overwrite rows of the original, so they are moved by
+``settle`` after that assignment.  ``settle`` copies from places that it never writes
+to, so that it can be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -17,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.rows import mirror
-from mercer.gram import Tiles, symmetric_matrix
+from mercer.core.rows import close_gaps, mirror
+from mercer.gram import Tiles
 from mercer.kernels.base import Kernel
 from mercer.kernels.frame import Frame, Framed
 from mercer.kernels.operand import SINGLE_ERROR, Operand, columns_key
-from mercer.threads import Threads, one_blas_thread
+from mercer.threads import one_blas_thread
 
 __all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys", "tile_with"]
 
@@ -31,6 +39,10 @@ GROWTH = 1.5
 LEAST_ROOM = 32
 # Up to so many products BLAS gets one thread.
 SMALL_TILE = 50_000_000
+# Kernel values are computed for this part of the rows at once, so that a strip of them
+# is small beside the matrix; and never for more rows than this.
+STRIPS = 32
+MOST_ROWS_OF_A_STRIP = 512
 
 
 class Moves:
@@ -91,6 +103,8 @@ class HeldRows(Operand):
         self._children: dict[Any, tuple[Any, HeldRows]] = {}
         #: whether distances need double precision; shared with parts of the columns
         self._precise = [False] if precise is None else precise
+        #: rows that have left, but still have to be moved
+        self._moves: Moves | None = None
         if sparse.issparse(X):
             self.center = np.zeros(0)
             return
@@ -107,6 +121,20 @@ class HeldRows(Operand):
     def from_state(cls, state: dict[str, Any]) -> HeldRows:
         """Return the rows as they were."""
         return cls(state["X"], state["center"], [bool(state["precise"])])
+
+    def fork(self, precise: list[bool] | None = None) -> HeldRows:
+        """Return rows that can change while these stay as they are."""
+        self.settle()
+        twin = HeldRows.__new__(HeldRows)
+        vars(twin).update(vars(self))
+        twin._precise = list(self._precise) if precise is None else precise
+        twin._kept = dict(self._kept)
+        twin._buffers = dict(self._buffers)
+        twin._children = {
+            key: (columns, child.fork(twin._precise))
+            for key, (columns, child) in self._children.items()
+        }
+        return twin
 
     def columns(self, columns: Any) -> Operand:
         if sparse.issparse(self.X):
@@ -184,29 +212,39 @@ class HeldRows(Operand):
                     del self._kept[key]
 
     def remove(self, moves: Moves) -> None:
-        """Let rows go."""
+        """Let rows go; the others take their places in :meth:`settle`."""
         if sparse.issparse(self.X):
             index = np.arange(moves.count)
             index[moves.target] = moves.source
             self._X = self._X[index]
             self._kept.clear()
             return
-        self._buffers.setdefault("X", [self._X])
         for _, child in self._children.values():
             child.remove(moves)
+        self._buffers.setdefault("X", [self._X])
         for key, value in self._kept.items():
             if isinstance(value, Framed):
                 self._buffers.setdefault(key, [value.matrix, value.norms])
             elif isinstance(value, np.ndarray):
                 self._buffers.setdefault(key, [value])
         for key, buffers in self._buffers.items():
-            for buffer in buffers:
-                moves.apply(buffer)
             parts = [b[: moves.count] for b in buffers]
             if key == "X":
                 self._X = parts[0]
             else:
                 self._kept[key] = Framed(*parts) if len(parts) == 2 else parts[0]
+        self._moves = moves
+
+    def settle(self) -> None:
+        """Move rows to the places of those that have left."""
+        if self._moves is None:
+            return
+        for _, child in self._children.values():
+            child.settle()
+        for buffers in self._buffers.values():
+            for buffer in buffers:
+                self._moves.apply(buffer)
+        self._moves = None
 
 
 def _is_fine(framed: Framed, gamma: float) -> bool:
@@ -222,94 +260,178 @@ def tile_with(tile_of: Tiles, left: Operand, right: Operand) -> NDArray:
         return tile_of(left, right)
 
 
-class HeldGram:
-    """Held rows and the square of their kernel values, ``matrix[:n, :n]``."""
+class Square:
+    """Room for a square matrix, which a fork and its original share."""
 
-    def __init__(
-        self, kernel: Kernel, rows: HeldRows, most: int, n_jobs: int | None = None
-    ):
+    def __init__(self, values: NDArray | None = None):
+        self.values = values
+
+
+class HeldGram:
+    """Held rows and the square of their kernel values, ``matrix[:n, :n]``.
+
+    ``most`` is the side of the largest matrix that memory allows.  Where an old and a
+    new matrix would not fit into that memory together, the old one is let go first and
+    the values are computed again.
+    """
+
+    def __init__(self, kernel: Kernel, rows: HeldRows, most: int):
         self._tile_of = Tiles(kernel)
         self.kernel = kernel
-        self.rows = rows
-        self.most = most  #: rows to which it may grow ahead of need
+        self._rows = rows
+        self.most = most
         self.diag = kernel.diagonal(rows)
-        with Threads(n_jobs) as threads:
-            self.matrix = symmetric_matrix(kernel, rows, threads)
-        np.fill_diagonal(self.matrix, self.diag)
+        self._square = Square()
+        #: how many rows there were, and which have left but still have to be moved
+        self._leaving: tuple[int, Moves] | None = None
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
-    def extend(self, X: Any) -> None:
-        """Add rows."""
-        n, left = len(self), Operand(X)
+    @property
+    def rows(self) -> HeldRows:
+        """The rows, all in their places."""
+        self.settle()
+        return self._rows
+
+    @property
+    def matrix(self) -> NDArray:
+        """The kernel values, with room for more rows."""
+        self.settle()
+        if self._square.values is None:
+            self._compute(self._size_for(len(self)))
+        return self._square.values  # type: ignore[return-value]
+
+    def fork(self) -> HeldGram:
+        """Return a matrix that can change while this one stays as it is."""
+        self.settle()
+        twin = HeldGram.__new__(HeldGram)
+        vars(twin).update(vars(self))
+        twin._rows = self._rows.fork()
+        return twin
+
+    def drop(self) -> None:
+        """Let the values go until they are asked for."""
+        self.settle()
+        self._square.values = None
+
+    def has_room_for(self, n_values: int) -> bool:
+        """Tell whether so many values more fit into the memory of the matrix."""
+        return len(self.matrix) ** 2 + n_values <= self.most**2
+
+    def extend(self, X: Any) -> bool:
+        """Add rows; tell whether the values of the others were computed again."""
+        total = len(self) + X.shape[0]
+        is_new = self._make_room(total)
+        strip = self._strip()
+        for first in range(0, X.shape[0], strip):
+            whole = X.shape[0] <= strip
+            self._append(Operand(X if whole else X[first : first + strip]))
+        return is_new
+
+    def _strip(self) -> int:
+        return max(1, min(self.most // STRIPS, MOST_ROWS_OF_A_STRIP))
+
+    def _size_for(self, n: int) -> int:
+        """Return how many rows a new matrix should have room for."""
+        return max(n, min(max(int(GROWTH * n), LEAST_ROOM), self.most))
+
+    def _make_room(self, total: int) -> bool:
+        n, old = len(self), self.matrix
+        if total <= len(old):
+            return False
+        size = max(total, self._size_for(len(old)))
+        if len(old) ** 2 + size**2 <= self.most**2 or n == 0:
+            matrix = np.empty((size, size), dtype=old.dtype)
+            matrix[:n, :n] = old[:n, :n]
+            self._square.values = matrix
+            return False
+        del old
+        self.drop()
+        self._compute(max(total, self.most))
+        return True
+
+    def _compute(self, size: int) -> None:
+        """Compute all values, in a new matrix."""
+        n, step = len(self), self._strip()
+        matrix = np.empty((size, size), dtype=self._rows.dtype)
+        for a in range(0, n, step):
+            b = min(a + step, n)
+            left = self._rows.rows(slice(a, b))
+            values = tile_with(self._tile_of, left, self._rows.rows(slice(0, b)))
+            matrix[a:b, :a] = values[:, :a]
+            matrix[:a, a:b] = values[:, :a].T
+            mirror(values[:, a:], matrix, a, a)
+        matrix[range(n), range(n)] = self.diag
+        self._square.values = matrix
+
+    def _append(self, left: Operand) -> None:
+        n, matrix = len(self), self.matrix
         total = n + len(left)
-        if total > len(self.matrix):
-            size = max(int(GROWTH * len(self.matrix)), LEAST_ROOM)
-            size = max(total, min(size, self.most))
-            matrix = np.zeros((size, size), dtype=self.matrix.dtype)
-            matrix[:n, :n] = self.matrix[:n, :n]
-            self.matrix = matrix
         if n:
-            values = tile_with(self._tile_of, left, self.rows)
-            self.matrix[n:total, :n] = values
-            self.matrix[:n, n:total] = values.T
+            values = tile_with(self._tile_of, left, self._rows)
+            matrix[n:total, :n] = values
+            matrix[:n, n:total] = values.T
         self.diag = np.concatenate([self.diag, self.kernel.diagonal(left)])
-        self.rows.append(left)
-        self._fill(left, n)
-
-    def _fill(self, left: Operand, n: int) -> None:
-        """Compute the square of the last rows among themselves."""
-        total = n + len(left)
+        self._rows.append(left)
         if len(left) > 1:
-            last = self.rows.rows(slice(n, total))
-            values = tile_with(self._tile_of, left, last)
-            mirror(values, self.matrix, n, n)
-        self.matrix[range(n, total), range(n, total)] = self.diag[n:]
+            last = self._rows.rows(slice(n, total))
+            mirror(tile_with(self._tile_of, left, last), matrix, n, n)
+        matrix[range(n, total), range(n, total)] = self.diag[n:]
 
     def remove(self, moves: Moves) -> None:
-        """Let rows go."""
-        n, target, source = len(self), moves.target, moves.source
-        self.rows.remove(moves)
-        moves.apply(self.diag)
-        self.diag = self.diag[: moves.count]
-        if len(target):
-            self.matrix[target, :n] = self.matrix[source, :n]
-            self.matrix[:n, target] = self.matrix[:n, source]
+        """Let rows go; the others take their places in :meth:`settle`."""
+        n = len(self)
+        self._rows.remove(moves)
+        diag = self.diag.copy()
+        moves.apply(diag)
+        self.diag = diag[: moves.count]
+        self._leaving = n, moves
+
+    def settle(self) -> None:
+        """Move rows and columns to the places of those that have left."""
+        if self._leaving is None:
+            return
+        n, moves = self._leaving
+        self._rows.settle()
+        if self._square.values is not None:
+            close_gaps(self._square.values, moves.target, moves.source, n)
+        self._leaving = None
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs: the lower triangle, not to lose a bit.
 
         Products of another shape would not round alike.
         """
-        n = len(self)
-        lower = [self.matrix[i, : i + 1] for i in range(n)]
-        values = np.concatenate(lower) if n else self.matrix[:0, 0]
+        n, matrix = len(self), self.matrix
+        values = np.empty(n * (n + 1) // 2, dtype=matrix.dtype)
+        for i in range(n):
+            values[i * (i + 1) // 2 :][: i + 1] = matrix[i, : i + 1]
         return {
             "rows": self.rows.state(),
             "values": values,
-            "diag": self.diag,
+            "diag": self.diag.copy(),
             "most": self.most,
+            "size": len(matrix),
         }
 
     @classmethod
     def from_state(cls, kernel: Kernel, state: dict[str, Any]) -> HeldGram:
         """Return the matrix as it was."""
-        gram = cls.__new__(cls)
-        gram._tile_of = Tiles(kernel)
-        gram.kernel = kernel
-        gram.rows = HeldRows.from_state(state["rows"])
-        gram.diag = state["diag"]
-        gram.most = int(state["most"])
-        n = len(gram.rows)
-        values = state["values"]
-        if values.shape != (n * (n + 1) // 2,) or gram.diag.shape != (n,):
+        gram = cls(kernel, HeldRows.from_state(state["rows"]), int(state["most"]))
+        n, values, diag = len(gram), state["values"], state["diag"]
+        if values.shape != (n * (n + 1) // 2,) or diag.shape != (n,):
             raise ValueError(
                 f"The kernel values of {n} held samples have shapes {values.shape} and "
-                f"{gram.diag.shape}: they do not fit together."
+                f"{diag.shape}: they do not fit together."
             )
-        gram.matrix = np.zeros((n, n), dtype=values.dtype)
-        gram.matrix[np.tril_indices(n)] = values
-        upper = np.triu_indices(n, 1)
-        gram.matrix[upper] = gram.matrix.T[upper]
+        gram.diag = diag.copy()
+        # Room as before, so that the matrix grows when it would have grown.
+        size = min(int(state.get("size", n)), 2 * n + LEAST_ROOM)
+        matrix = np.empty((max(n, size),) * 2, dtype=values.dtype)
+        for i in range(n):
+            row = values[i * (i + 1) // 2 :][: i + 1]
+            matrix[i, : i + 1] = row
+            matrix[:i, i] = row[:-1]
+        gram._square.values = matrix
         return gram

@@ -3,6 +3,10 @@
 A stream is any iterable of chunks ``(X, y)`` or ``(X, y, sample_weight)``.  Each chunk
 is first predicted and then learnt from, so that the share of mistakes is an honest
 estimate at every moment (progressive validation).
+
+Learning works on a draft of the estimator, which the estimator takes over by one
+assignment when a step is complete.  Whatever ends a call before that, such as Ctrl-C,
+lack of memory or samples that are refused, leaves the estimator as it was.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +48,12 @@ __all__ = ["StreamClassifier"]
 # on a stream without end.
 LONGEST_HISTORY = 4096
 ENTRIES = ("n_seen", "n_tested", "n_mistakes", "n_support")
+# What is learnt, besides the attributes whose names end with an underscore.
+LEARNT = {"_held", "_views", "_seed", "_n_calls", "_chunk", "_most"}
+
+
+def _is_learnt(name: str) -> bool:
+    return name.endswith("_") or name in LEARNT
 
 
 def _no_history() -> dict[str, list[int]]:
@@ -76,6 +86,9 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     @abstractmethod
     def predict(self, X: Any) -> NDArray:
         """Return the class of each sample."""
+
+    #: what the learner holds; it has a method ``settle``
+    _held: Any
 
     @abstractmethod
     def _count_support(self) -> int:
@@ -135,17 +148,20 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def _note(self, n_seen: int, n_tested: int, n_mistakes: int) -> dict[str, int]:
         """Add to the counts, and return them."""
-        if not hasattr(self, "history_"):
-            self.history_ = _no_history()
+        more = n_seen, n_tested, n_mistakes
         history = self.history_
-        for name, more in zip(ENTRIES, (n_seen, n_tested, n_mistakes), strict=False):
-            history[name].append(more + (history[name][-1] if history[name] else 0))
-        history["n_support"].append(self._count_support())
+        entry = {
+            name: count + (history[name][-1] if history[name] else 0)
+            for name, count in zip(ENTRIES, more, strict=False)
+        }
+        entry["n_support"] = self._count_support()
+        history = {name: [*history[name], entry[name]] for name in ENTRIES}
         if len(history["n_seen"]) > LONGEST_HISTORY:
             # The latest entry stays.
             first = (len(history["n_seen"]) - 1) % 2
-            self.history_ = history = {k: v[first::2] for k, v in history.items()}
-        return {name: values[-1] for name, values in history.items()}
+            history = {k: v[first::2] for k, v in history.items()}
+        self.history_ = history
+        return entry
 
     def _speak(self, entry: dict[str, int], seconds: float) -> None:
         log.log(
@@ -158,11 +174,20 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             entry["n_support"],
         )
 
-    def _start_over(self) -> None:
-        """Forget everything that was learnt."""
-        for name in [n for n in vars(self) if n.endswith("_") or n == "_held"]:
-            delattr(self, name)
-        self.history_ = _no_history()
+    def _draft(self, fresh: bool = False) -> Self:
+        """Return a copy to learn with; a fresh one knows nothing yet."""
+        draft = object.__new__(type(self))
+        for name, value in vars(self).items():
+            if not (fresh and _is_learnt(name)):
+                setattr(draft, name, value)
+        return draft
+
+    def _accept(self, draft: Self) -> None:
+        """Take over all that a draft has learnt, in one step."""
+        own = {k: v for k, v in vars(self).items() if not _is_learnt(k)}
+        learnt = {k: v for k, v in vars(draft).items() if _is_learnt(k)}
+        self.__dict__ = own | learnt
+        self._held.settle()
 
     def _take_in(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False
@@ -204,15 +229,11 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             self.classes_ = classes
         elif not known or classes is not None:
             _check_partial_fit_first_call(self, classes)
-        try:
-            codes = self._numbers(y)
-            if not known:
-                self._views = views
-                self.class_weight_ = self._class_weights(y, whole)
-        except ValueError:
-            if not known:  # the next call is still the first
-                del self.classes_
-            raise
+        codes = self._numbers(y)
+        if not known:
+            self._views = views
+        if not known or self.class_weight != "balanced":
+            self.class_weight_ = self._class_weights(y, whole)
         if not hasattr(self, "history_"):
             self.history_ = _no_history()
         return X, codes, weight
@@ -246,7 +267,12 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             )
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        found = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        found = np.ones(len(self.classes_))
+        # There is nothing to balance for a class that is not there.
+        there = np.isin(self.classes_, y) | (self.class_weight != "balanced")
+        found[there] = compute_class_weight(
+            self.class_weight, classes=self.classes_[there], y=y
+        )
         if not (np.isfinite(found).all() and (found >= 0).all()):
             raise ValueError(
                 f"class_weight must be finite and >= 0, got {self.class_weight!r}."

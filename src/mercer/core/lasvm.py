@@ -36,6 +36,7 @@ __all__ = [
     "NEAREST",
     "WORST",
     "Members",
+    "extremes",
     "learn",
     "let_go",
     "products",
@@ -110,7 +111,7 @@ def learn(
         if active[k] or side[k] == 0.0 or cost[k] <= 0.0:
             continue
         active[k] = True
-        i, j = _extremes(n, machine)
+        i, j = extremes(n, machine)
         if side[k] > 0.0:
             i = k
         else:
@@ -118,7 +119,7 @@ def learn(
         if i >= 0 and j >= 0 and i != j:
             n_steps += _step(K, n, machine, i, j, tau)
         for _ in range(n_reprocess):
-            i, j = _extremes(n, machine)
+            i, j = extremes(n, machine)
             if i < 0 or j < 0 or _step(K, n, machine, i, j, tau) == 0:
                 break
             n_steps += 1
@@ -135,7 +136,7 @@ def restore(K: NDArray, n: int, machine: Members, tau: float, max_steps: int):
     """
     n_steps = 0
     while n_steps < max_steps:
-        i, j = _extremes(n, machine)
+        i, j = extremes(n, machine)
         if i < 0 or j < 0 or _step(K, n, machine, i, j, tau) == 0:
             break
         n_steps += 1
@@ -151,7 +152,7 @@ def release(K: NDArray, n: int, machine: Members, k: int):
     side, cost, beta, f, active = machine
     active[k] = False
     while beta[k] != 0.0:
-        i, j = _extremes(n, machine)
+        i, j = extremes(n, machine)
         to = i if beta[k] > 0.0 else j
         if to < 0:  # rounding has left less room than there should be
             _add(K, n, f, k, -beta[k])
@@ -172,7 +173,7 @@ def release(K: NDArray, n: int, machine: Members, k: int):
 
 
 @jit
-def _extremes(n, machine):
+def extremes(n: int, machine: Members):
     """Find the largest ``g`` that may grow and the least that may shrink; -1: none."""
     side, cost, beta, f, active = machine
     i = j = -1
@@ -218,7 +219,7 @@ def _step(K, n, machine, i, j, tau):
 def let_go(n: int, machine: Members):
     """Take out members that are no support vectors and cannot become any."""
     side, beta, f, active = machine.side, machine.beta, machine.f, machine.active
-    i, j = _extremes(n, machine)
+    i, j = extremes(n, machine)
     if i < 0 or j < 0:
         return
     most, least = side[i] - f[i], side[j] - f[j]
@@ -247,7 +248,7 @@ def _add(K, n, f, k, weight):
 def _choose(waiting, n, machine, choice, n_candidates, seed_state):
     """Return the place of the best of some waiting samples, drawn at random."""
     side, f = machine.side, machine.f
-    i, j = _extremes(n, machine)
+    i, j = extremes(n, machine)
     bias = 0.0
     if i >= 0 and j >= 0:
         bias = 0.5 * (side[i] - f[i] + side[j] - f[j])

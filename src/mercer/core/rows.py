@@ -5,7 +5,14 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["add_rows", "extend_square", "gather_square", "mirror", "scatter_rows"]
+__all__ = [
+    "add_rows",
+    "close_gaps",
+    "extend_square",
+    "gather_square",
+    "mirror",
+    "scatter_rows",
+]
 
 # Columns whose sums stay in the first-level cache while the rows go by.
 STRIP = 2048
@@ -46,6 +53,23 @@ def mirror(values: NDArray, matrix: NDArray, row: int, column: int):
                     target = matrix[column + k, row + i0 : row + last]
                     for i in range(last - i0):
                         target[i] = values[i0 + i, k]
+
+
+@jit
+def close_gaps(matrix: NDArray, target: NDArray, source: NDArray, n: int):
+    """Move rows and columns ``source`` of ``matrix[:n, :n]`` to ``target``.
+
+    No index is both a target and a source, so that doing it again changes nothing.
+    """
+    for k in range(len(target)):
+        old = matrix[target[k], :n]
+        new = matrix[source[k], :n]
+        for c in range(n):
+            old[c] = new[c]
+    for r in range(n):
+        row = matrix[r]
+        for k in range(len(target)):
+            row[target[k]] = row[source[k]]
 
 
 @jit

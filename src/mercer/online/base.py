@@ -64,6 +64,7 @@ class HeldClassifier(StreamClassifier):
             limit=self._most if self.budget is None else min(self.budget, self._most),
             chunk=self._chunk,
             n_jobs=self.n_jobs,
+            classes=self.classes_,
         )
 
     def _random(self) -> np.random.Generator:
@@ -79,15 +80,13 @@ class HeldClassifier(StreamClassifier):
         return self._like(X, sparse.issparse(rows.X), rows.dtype)
 
     @QUIET
-    def _refuse_too_large(self, X: Any, is_first: bool) -> None:
+    def _refuse_too_large(self, X: Any) -> None:
         """Refuse samples without finite kernel values: held, they would spoil all."""
         self._check_for_kernel(X)
         most = np.finfo(X.dtype).max / 4
         sizes = squared_norms(X), np.abs(self.kernel_.diagonal(Operand(X)))
         if all((size <= most).all() for size in sizes):
             return
-        if is_first:  # nor may they decide on anything
-            self._start_over()
         raise ValueError(
             "The kernel values are not finite: X has too large values; scale it. "
             "Nothing was learnt from these samples."

@@ -14,7 +14,13 @@ from mercer.arrays import as_dense
 from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel
 from mercer.online.base import HeldClassifier
-from mercer.online.learning import CHOICES, finish_over, start_from, take_samples
+from mercer.online.learning import (
+    CHOICES,
+    Samples,
+    finish_over,
+    start_from,
+    take_samples,
+)
 from mercer.progress import RelayProgress
 from mercer.streams import StreamClassifier
 from mercer.svc import SVC
@@ -235,14 +241,16 @@ class OnlineSVC(HeldClassifier):
         -------
         self
         """
-        self._start_over()
-        X, codes, weight = self._take_in(X, y, None, sample_weight, whole=True)
-        self._begin(X)
-        cost = self._costs(codes, weight) * self.batch_weight
-        progress = RelayProgress(self, X, self.classes_[codes])
+        draft = self._draft(fresh=True)
+        X, codes, weight = draft._take_in(X, y, None, sample_weight, whole=True)
+        draft._begin(X)
+        if self.__sklearn_is_fitted__():  # the new matrix needs the memory
+            self._held.gram.drop()
+        cost = draft._costs(codes, weight) * self.batch_weight
+        progress = RelayProgress(self, X, draft.classes_[codes])
         batch = SVC(
             1.0,
-            self.kernel_,
+            draft.kernel_,
             multiclass=self.multiclass,
             tol=self.tol,
             cache_size=self.cache_size,
@@ -251,14 +259,15 @@ class OnlineSVC(HeldClassifier):
             verbose=self.verbose,
         )
         batch.set_callbacks(progress).fit(X, codes, sample_weight=cost)
-        beta = np.zeros((self.code_.shape[1], X.shape[0]))
+        beta = np.zeros((draft.code_.shape[1], X.shape[0]))
         beta[:, batch.support_] = as_dense(batch._weights().matrix).T
-        self._held = start_from(
-            self.kernel_, X, codes, cost, self.code_, beta, self._plan()
+        draft._held = start_from(
+            draft.kernel_, X, codes, cost, draft.code_, beta, draft._plan()
         )
-        self._held.n_steps += batch.n_iter_
-        self.n_seen_ += X.shape[0]
-        self._conclude()
+        draft._held.n_steps += batch.n_iter_
+        draft.n_seen_ += X.shape[0]
+        draft._conclude()
+        self._accept(draft)
         progress.finish()
         return self
 
@@ -288,16 +297,24 @@ class OnlineSVC(HeldClassifier):
                 "learns from all samples. Set selection='random', 'active' or "
                 "'gradient', or fraction=1."
             )
-        X, codes, weight = self._take_in(X, y, classes, sample_weight)
-        is_first = not self.__sklearn_is_fitted__()
-        if is_first:
-            self._begin(X)
-        X = self._like_held(X)
-        self._refuse_too_large(X, is_first)
-        cost = self._costs(codes, weight)
-        take_samples(self._held, X, codes, cost, self._plan(), self._random())
-        self.n_seen_ += X.shape[0]
-        self._conclude()
+        draft = self._draft()
+        X, codes, weight = draft._take_in(X, y, classes, sample_weight)
+        if not draft.__sklearn_is_fitted__():
+            draft._begin(X)
+        X = draft._like_held(X)
+        draft._refuse_too_large(X)
+        cost = draft._costs(codes, weight)
+        n_seen = draft.n_seen_ + X.shape[0]
+        for held, count in take_samples(
+            draft._held, X, codes, cost, draft._plan(), draft._random()
+        ):
+            draft._held = held
+            draft.n_seen_ += count
+            draft._conclude()
+            self._accept(draft)
+        # Samples without weight, or not chosen, have been looked at too.
+        draft.n_seen_ = n_seen
+        self._accept(draft)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -321,15 +338,18 @@ class OnlineSVC(HeldClassifier):
         self
         """
         check_is_fitted(self)
-        plan = self._plan()
-        if X is None:
-            finish_over(self._held, None, plan)
-        else:
-            X, codes, weight = self._take_in(X, y, None, sample_weight)
-            X = self._like_held(X)
-            self._refuse_too_large(X, False)
-            finish_over(self._held, (X, codes, self._costs(codes, weight)), plan)
-        self._conclude()
+        draft, samples = self._draft(), None
+        if X is not None:
+            X, codes, weight = draft._take_in(X, y, None, sample_weight)
+            if self.class_weight == "balanced":
+                draft.class_weight_ = draft._class_weights(draft.classes_[codes], True)
+            X = draft._like_held(X)
+            draft._refuse_too_large(X)
+            samples = Samples.gather(X, codes, draft._costs(codes, weight))
+        for held in finish_over(draft._held, samples, draft._plan()):
+            draft._held = held
+            draft._conclude()
+            self._accept(draft)
         return self
 
     def forget(self, sample: Any) -> int:
@@ -360,8 +380,15 @@ class OnlineSVC(HeldClassifier):
         else:
             rows = sample if hasattr(sample, "tocsr") else np.atleast_2d(sample)
             leaving = self._held.find(self._like_held(self._validate_for_predict(rows)))
-        self._held.release(leaving, self.tol)
+        draft = self._draft()
+        draft._held = held = self._held.fork()
+        held.release(leaving, self.tol)
+        held.remove(leaving)
+        draft._conclude()
+        self._accept(draft)
         if self.method == "smo":
-            finish_over(self._held, None, self._plan())
-        self._conclude()
+            for held in finish_over(held, None, self._plan()):
+                draft._held = held
+                draft._conclude()
+                self._accept(draft)
         return len(leaving)

@@ -1,8 +1,14 @@
-"""What is done with held machines: start from a batch, take samples in, finish."""
+"""What is done with held machines: start from a batch, take samples in, finish.
+
+Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines after
+each.  What they yield is a fork: the caller keeps it and then settles it before it asks
+for the next step.  A step that fails has changed nothing.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,6 +28,7 @@ from mercer.threads import Threads
 __all__ = [
     "CHOICES",
     "Plan",
+    "Samples",
     "finish_over",
     "products_with",
     "start_from",
@@ -35,7 +42,29 @@ MOST_VIOLATORS = 2000
 # other kernel values than theirs does not matter.
 SAFETY = 0.5
 
-Samples = tuple[Any, NDArray, NDArray]
+
+class Samples(NamedTuple):
+    """A data set in which no sample stands twice."""
+
+    X: Any
+    labels: NDArray
+    cost: NDArray  #: costs of samples that stood there several times are added up
+    keys: list[bytes]
+
+    @classmethod
+    def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> Samples:
+        """Put samples that are the same together, and leave out those without cost."""
+        place: dict[bytes, int] = {}
+        index = [
+            place.setdefault(key, len(place)) for key in sample_keys(X, labels)
+        ]
+        total = np.bincount(index, cost, len(place))
+        first = np.unique(index, return_index=True)[1]
+        wanted = np.flatnonzero(total > 0)
+        keys = list(place)
+        if len(wanted) < X.shape[0]:
+            X, labels = X[first[wanted]], labels[first[wanted]]
+        return cls(X, labels, total[wanted], [keys[k] for k in wanted])
 
 
 class Plan(NamedTuple):
@@ -52,6 +81,7 @@ class Plan(NamedTuple):
     limit: int  #: most samples to hold
     chunk: int  #: samples whose kernel values are computed at once
     n_jobs: int | None
+    classes: NDArray  #: the names of the classes
 
 
 def start_from(
@@ -73,7 +103,9 @@ def start_from(
     if np.count_nonzero(weight) > plan.limit:
         machines = HeldMachines.empty(kernel, X, code, most)
         plan = plan._replace(selection="stream")
-        take_samples(machines, X, labels, cost, plan, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        for machines, _ in take_samples(machines, X, labels, cost, plan, rng):
+            machines.settle()
         return machines
     # Support vectors first, and of the others those that came last.
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
@@ -87,7 +119,7 @@ def start_from(
     place = np.unique(keys, return_inverse=True)[1]
     held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
     machines = HeldMachines.of_batch(
-        partial(HeldGram, kernel, most=most, n_jobs=plan.n_jobs),
+        partial(HeldGram, kernel, most=most),
         X[held],
         labels[held],
         cost[held],
@@ -107,29 +139,41 @@ def take_samples(
     cost: NDArray,
     plan: Plan,
     rng: np.random.Generator,
-) -> None:
-    """Learn from samples, chunk by chunk."""
+) -> Iterator[tuple[HeldMachines, int]]:
+    """Learn from samples; yield the machines after each chunk, and its length."""
     order = np.flatnonzero(cost > 0)
     if plan.selection == "random":
         order = rng.permutation(order)[: int(np.ceil(plan.fraction * len(order)))]
     for first in range(0, len(order), plan.chunk):
         part = order[first : first + plan.chunk]
         whole = len(part) == X.shape[0]
+        machines = machines.fork()
         slots = machines.add(
             X if whole and (np.diff(part) == 1).all() else X[part],
             labels[part],
             cost[part],
             plan.adds_up,
         )
+        gap = 0.0
         if plan.holds_all:
             found = machines.solve(plan.tol, plan.max_iter, plan.n_jobs)
-            if any(o.gap > plan.tol for o in found):
-                _warn(max(o.gap for o in found), plan)
+            gap = max((o.gap for o in found), default=0.0)
+            leaves = np.zeros(len(machines), dtype=bool)
         else:
             machines.learn(slots, _lesson(plan, len(part)), _seeds(machines, rng),
                            plan.n_jobs)  # fmt: skip
-            machines.sweep()
-        machines.shrink_to(plan.limit, plan.tol)
+            leaves = machines.unused()
+        surplus = machines.surplus(plan.limit, leaves)
+        machines.release(surplus, plan.tol)
+        leaves[surplus] = True
+        known = np.unique(machines.label[: len(machines)])
+        machines.remove(np.flatnonzero(leaves))
+        lost = np.setdiff1d(known, machines.label[: len(machines)])
+        yield machines, len(part)
+        if gap > plan.tol:
+            _warn(gap, plan)
+        if len(lost):
+            _warn_of_lost_classes(lost, plan)
 
 
 def _lesson(plan: Plan, n: int) -> Lesson:
@@ -142,50 +186,76 @@ def _seeds(machines: HeldMachines, rng: np.random.Generator) -> NDArray[np.uint6
     return rng.integers(2**63, size=machines.n_tasks, dtype=np.uint64)
 
 
-def finish_over(machines: HeldMachines, samples: Samples | None, plan: Plan) -> None:
-    """Solve over the held samples and, if given, over others until none violates."""
-    gap = 0.0
-    keys = [] if samples is None else list(sample_keys(samples[0], samples[1]))
+def finish_over(
+    machines: HeldMachines, samples: Samples | None, plan: Plan
+) -> Iterator[HeldMachines]:
+    """Solve over the held samples or, if given, over others until none violates.
+
+    Yields the machines after each step.
+    """
+    if samples is not None:
+        machines = machines.fork()
+        _adopt_costs(machines, samples)
+        yield machines
+    before = np.inf
     while True:
+        machines = machines.fork()
         machines.refresh()
         found = machines.solve(SAFETY * plan.tol, plan.max_iter, plan.n_jobs)
         gap = max((o.gap for o in found), default=0.0)
-        if samples is None or gap > plan.tol:
-            break
-        violators, gap = _violators(machines, samples, keys, plan)
-        if gap <= plan.tol:
-            break
+        missing = np.zeros(0, dtype=np.int64)
+        if samples is not None and gap <= plan.tol:
+            missing, gap = _missing(machines, samples, plan)
+        objective = sum(c.objective for c in machines.certificates())
         if not plan.holds_all:
             machines.let_go()
-            machines.sweep()
-        if len(machines) + len(violators) > plan.limit:
+            machines.remove(np.flatnonzero(machines.unused()))
+        yield machines
+        # Samples that violate and yet do not lower the objective do so by rounding.
+        if samples is None or not len(missing) or not objective < before:
+            break
+        before = objective
+        if len(machines) + len(missing) > plan.limit:
+            if gap <= plan.tol:
+                break
             raise MemoryError(
                 f"The optimum needs more than the {plan.limit} samples that may be "
                 "held. Raise budget or cache_size, or finish over the held samples "
                 "only: finish()."
             )
-        X, labels, cost = samples
-        n = len(machines)
-        slots = machines.add(X[violators], labels[violators], cost[violators], False)
-        if slots.max(initial=-1) < n:  # rounding: all that violate are held
-            break
-    if not plan.holds_all:
-        machines.let_go()
-        machines.sweep()
+        machines = machines.fork()
+        for first in range(0, len(missing), plan.chunk):
+            part = missing[first : first + plan.chunk]
+            machines.add(
+                samples.X[part], samples.labels[part], samples.cost[part], False
+            )
+        yield machines
     if gap > plan.tol:
         _warn(gap, plan)
 
 
-def _violators(
-    machines: HeldMachines, samples: Samples, keys: list[bytes], plan: Plan
+def _adopt_costs(machines: HeldMachines, samples: Samples) -> None:
+    """Give held samples the costs that they have among others; let go of the rest."""
+    cost_of = dict(zip(samples.keys, samples.cost, strict=True))
+    cost = np.array([cost_of.get(key, 0.0) for key in machines.keys()])
+    machines.set_costs(cost)
+    machines.remove(np.flatnonzero(cost == 0))
+
+
+def _missing(
+    machines: HeldMachines, samples: Samples, plan: Plan
 ) -> tuple[NDArray, float]:
-    """Return which samples violate most against the held ones, and the largest gap."""
-    X, labels, cost = samples
-    f = products_with(machines, X, plan.n_jobs)
+    """Return which samples have to be held besides, and the largest gap.
+
+    Those are the samples that violate most against the held ones or, if none does, the
+    samples that bound the intercept of a machine without a free support vector.
+    """
+    _, labels, _, keys = samples
+    f = products_with(machines, samples.X, plan.n_jobs)
     n = len(machines)
-    # Those that are held count as what they are there.
-    others = (cost > 0) & ~machines.holds(keys)
+    others = ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0
+    bounds: list[int] = []
     for t in range(machines.n_tasks):
         problem = machines.problem(t)
         beta, g = machines.beta[t, :n], -problem.p - machines.f[t, :n]
@@ -195,10 +265,16 @@ def _violators(
         g = side - f[:, t]
         most_of_all = max(most, g[side > 0].max(initial=-np.inf))
         least_of_all = min(least, g[side < 0].min(initial=np.inf))
-        if most_of_all - least_of_all > gap:
-            gap = most_of_all - least_of_all
+        gap = max(gap, most_of_all - least_of_all)
         by = np.where(side > 0, g - least_of_all, most_of_all - g)
         worst = np.maximum(worst, np.where(side != 0, by, 0.0))
+        if not ((problem.lo < beta) & (beta < problem.hi)).any():
+            if float(most_of_all) - float(most) > SAFETY * plan.tol:
+                bounds.append(int(np.argmax(np.where(side > 0, g, -np.inf))))
+            if float(least) - float(least_of_all) > SAFETY * plan.tol:
+                bounds.append(int(np.argmin(np.where(side < 0, g, np.inf))))
+    if gap <= plan.tol:
+        return np.unique(np.array(bounds, dtype=np.int64)), float(gap)
     order = np.argsort(-worst, kind="stable")[:MOST_VIOLATORS]
     return np.sort(order[worst[order] > plan.tol]), float(gap)
 
@@ -219,5 +295,16 @@ def _warn(gap: float, plan: Plan) -> None:
         f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than tol={plan.tol:g}. "
         "Scale the data, lower C, raise tol or max_iter, or pass float64 data.",
         ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def _warn_of_lost_classes(lost: NDArray, plan: Plan) -> None:
+    names = ", ".join(repr(name) for name in plan.classes[lost].tolist())
+    warnings.warn(
+        f"OnlineSVC no longer holds a sample of class {names}, and so forgets what it "
+        f"learnt about it: only {plan.limit} samples may be held, for "
+        f"{len(plan.classes)} classes. Raise budget or cache_size.",
+        UserWarning,
         stacklevel=4,
     )

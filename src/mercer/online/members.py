@@ -3,6 +3,10 @@
 The samples, their classes and their Gram matrix are shared; each machine (one class
 against the rest, or one pair of classes) has its own coefficients, gradients and
 members.  A sample that no machine needs any more leaves the store.
+
+Learning goes step by step.  Each step works on a fork (see :mod:`mercer.store`) that
+adds samples, moves coefficients and, last of all, removes samples; the owner then keeps
+the fork and settles it, or throws it away.
 """
 
 from __future__ import annotations
@@ -13,14 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.lasvm import Members, learn, let_go, products, release, restore
+from mercer.core.lasvm import (
+    Members,
+    extremes,
+    learn,
+    let_go,
+    products,
+    release,
+    restore,
+)
 from mercer.core.problem import Certificate, DualProblem, c_svc, certify, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.kernels.base import Kernel
 from mercer.store import HeldGram, HeldRows, Moves, sample_keys
-from mercer.threads import Threads
+from mercer.threads import Threads, count_threads
 
 __all__ = ["HeldMachines", "Lesson"]
+
+# Arrays with an entry for each held sample, in their last axis.
+VECTORS = ("label", "cost", "born", "beta", "f", "active", "side")
 
 # Less work than this is not worth a pool of threads.
 LEAST_FOR_THREADS = 2_000_000
@@ -67,7 +82,21 @@ class HeldMachines:
         gram = HeldGram(kernel, HeldRows(X[:1], center), most)
         machines = cls(gram, code, np.zeros(len(gram)), np.zeros(len(gram)))
         machines.remove(np.arange(len(gram)))
+        machines.settle()
         return machines
+
+    def fork(self) -> HeldMachines:
+        """Return machines that can learn while these stay as they are."""
+        twin = HeldMachines.__new__(HeldMachines)
+        vars(twin).update(vars(self))
+        for name in (*VECTORS, "n_steps", "_keys", "_slot"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.gram = self.gram.fork()
+        return twin
+
+    def settle(self) -> None:
+        """Put the samples that stay in the places of those that have left."""
+        self.gram.settle()
 
     def __len__(self) -> int:
         return len(self.gram)
@@ -111,13 +140,13 @@ class HeldMachines:
             slots[r] = slot
         self.n_born += len(labels)
         if fresh:
-            self.gram.extend(X if len(fresh) == len(labels) else X[fresh])
+            is_new = self.gram.extend(X if len(fresh) == len(labels) else X[fresh])
             total = len(self)
             self.side[:, n:total] = self.code[self.label[n:total]].T
             self.beta[:, n:total] = 0.0
             self.active[:, n:total] = False
-            for t in range(self.n_tasks):
-                products(self.gram.matrix, n, total, self.beta[t], self.f[t])
+            # Values that were computed again may differ in their last digits.
+            self.refresh(0 if is_new else n)
         return slots
 
     def _make_room(self, needed: int) -> None:
@@ -125,7 +154,7 @@ class HeldMachines:
         if needed <= size:
             return
         size = max(needed, size + size // 2)
-        for name in ("label", "cost", "born", "beta", "f", "active", "side"):
+        for name in VECTORS:
             old = getattr(self, name)
             new = np.zeros((*old.shape[:-1], size), dtype=old.dtype)
             new[..., : old.shape[-1]] = old
@@ -172,23 +201,26 @@ class HeldMachines:
         machines.refresh()
         return machines
 
-    def refresh(self) -> None:
+    def refresh(self, first: int = 0) -> None:
         """Compute the gradients anew: many steps add up their rounding errors."""
         for t in range(self.n_tasks):
-            products(self.gram.matrix, 0, len(self), self.beta[t], self.f[t])
+            products(self.gram.matrix, first, len(self), self.beta[t], self.f[t])
 
     def solve(self, tol: float, max_iter: int, n_jobs: int | None) -> list[Outcome]:
         """Bring every machine to its optimum over all held samples."""
         n, K = len(self), self.gram.matrix
         self.active[:, :n] = self.side[:, :n] != 0
         stop = np.zeros(1, dtype=np.uint8)
+        # Shrinking copies up to a quarter of the matrix, in each thread.
+        copies = min(self.n_tasks, count_threads(n_jobs)) * (n // 2) ** 2
+        shrinks = self.gram.has_room_for(copies)
         found: dict[int, Outcome] = {}
 
         def run(t: int) -> None:
             problem = self.problem(t)
             beta, f = self.beta[t, :n], self.f[t, :n]
             found[t] = solve_whole(
-                K, layout(problem), problem, beta, f, tol, max_iter, stop
+                K, layout(problem), problem, beta, f, tol, max_iter, stop, shrinks
             )
             self.n_steps[t] += found[t].n_iter
 
@@ -224,35 +256,51 @@ class HeldMachines:
         ]
 
     def let_go(self) -> None:
-        """Take out of each machine the members that cannot be support vectors."""
+        """Take out of each machine the members that cannot be support vectors.
+
+        The members that bound the intercept stay.  If no support vector is free, the
+        intercept lies in the middle between them.
+        """
         for t in range(self.n_tasks):
-            let_go(len(self), self.members(t))
+            machine = self.members(t)
+            bounds = [s for s in extremes(len(self), machine) if s >= 0]
+            let_go(len(self), machine)
+            machine.active[bounds] = True
 
-    def sweep(self) -> None:
-        """Remove samples that are members of no machine."""
-        self.remove(np.flatnonzero(~self.active[:, : len(self)].any(axis=0)))
+    def unused(self) -> NDArray[np.bool_]:
+        """Tell which samples are members of no machine."""
+        return ~self.active[:, : len(self)].any(axis=0)
 
-    def shrink_to(self, limit: int, tau: float) -> None:
-        """Hold no more than ``limit`` samples.
+    def surplus(self, limit: int, leaves: NDArray) -> NDArray[np.int64]:
+        """Return who has to go so that no more than ``limit`` samples are held.
 
-        First those go that are no support vectors, then support vectors on the wrong
-        side of a machine, then the others; of each kind the oldest first.  Noise would
-        fill the set if small coefficients had to go, and what is new may be wrong
-        because things have changed.
+        ``leaves`` marks samples that go anyhow.  First those go that are no support
+        vectors, then support vectors on the wrong side of a machine, then the others;
+        of each kind the oldest first.  Noise would fill the set if small coefficients
+        had to go, and what is new may be wrong because things have changed.  The last
+        sample of a class goes after all samples that are not the last of their class.
         """
         n = len(self)
-        if n <= limit:
-            return
+        count = n - int(leaves.sum()) - limit
+        if count <= 0:
+            return np.zeros(0, dtype=np.int64)
         carries = self.beta[:, :n] != 0
         bias = np.array([[c.bias] for c in self.certificates()])
         margin = self.side[:, :n] * (self.f[:, :n] + bias)
         is_wrong = (carries & (margin < 0)).any(axis=0)
         rank = np.where(carries.any(axis=0), np.where(is_wrong, 1, 2), 0)
-        self.release(np.lexsort((self.born[:n], rank))[: n - limit], tau)
+        order = np.lexsort((self.born[:n], rank))
+        order = order[~leaves[order]]
+        label = self.label[order]
+        last = len(order) - 1 - np.unique(label[::-1], return_index=True)[1]
+        is_last = np.isin(np.arange(len(order)), last)
+        return np.concatenate([order[~is_last], order[is_last]])[:count]
 
     def release(self, leaving: NDArray, tau: float) -> None:
-        """Let samples go, and restore what they upset."""
+        """Take samples out of all machines, and restore what that upsets."""
         n, K = len(self), self.gram.matrix
+        if not len(leaving):
+            return
         for t in range(self.n_tasks):
             machine = self.members(t)
             carries = self.beta[t, leaving] != 0
@@ -261,12 +309,10 @@ class HeldMachines:
             # always room for it.
             for k in leaving[carries]:
                 release(K, n, machine, int(k))
-        self.remove(leaving)
-        for t in range(self.n_tasks):
-            restore(K, len(self), self.members(t), tau, REPAIR_STEPS * n)
+            restore(K, n, machine, tau, REPAIR_STEPS * n)
 
     def remove(self, leaving: NDArray) -> None:
-        """Remove samples that have no coefficients."""
+        """Remove samples without coefficients, as the last thing before settling."""
         if not len(leaving):
             return
         n = len(self)
@@ -283,6 +329,31 @@ class HeldMachines:
         for rows in (self.beta, self.f, self.active, self.side):
             rows[:, moves.target] = rows[:, moves.source]
         self.active[:, moves.count : n] = False
+
+    def set_costs(self, cost: NDArray) -> None:
+        """Give the held samples other costs, and make the coefficients fit to them.
+
+        Coefficients are cut off at their new bounds.  The heavier side of each machine
+        is then scaled down, so that the coefficients add up to zero again.
+        """
+        n = len(self)
+        self.cost[:n] = cost
+        for t in range(self.n_tasks):
+            bound = self.side[t, :n] * cost
+            beta = np.clip(
+                self.beta[t, :n], np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+            )
+            up, down = beta.clip(min=0.0).sum(), -beta.clip(max=0.0).sum()
+            if up > down:
+                beta[beta > 0] *= down / up
+            elif down > up:
+                beta[beta < 0] *= up / down
+            self.beta[t, :n] = beta
+        self.refresh()
+
+    def keys(self) -> list[bytes]:
+        """Return what tells the held samples apart."""
+        return self._keys
 
     def holds(self, keys: list[bytes]) -> NDArray[np.bool_]:
         """Tell which samples, by their keys, are held."""
@@ -303,13 +374,13 @@ class HeldMachines:
         n = len(self)
         return {
             "gram": self.gram.state(),
-            "code": self.code,
+            "code": self.code.copy(),
             "label": self.label[:n].copy(),
             "cost": self.cost[:n].copy(),
             "beta": self.beta[:, :n].copy(),
             "f": self.f[:, :n].copy(),
             "active": self.active[:, :n].copy(),
-            "n_steps": self.n_steps,
+            "n_steps": self.n_steps.copy(),
             "born": self.born[:n].copy(),
             "n_born": self.n_born,
         }

@@ -21,13 +21,11 @@ __all__ = ["PassiveBase"]
 class PassiveBase(StreamClassifier):
     """Base of :class:`PassiveAggressiveClassifier`: all but learning."""
 
-    _held: Any
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_held")
 
     def _count_support(self) -> int:
-        return 0 if isinstance(self._held, FeaturePart) else len(self._held.rows)
+        return 0 if isinstance(self._held, FeaturePart) else len(self._held)
 
     def _averaged(self, last: NDArray, less: NDArray) -> NDArray:
         """Return weights, or their average over all samples if that is wanted."""

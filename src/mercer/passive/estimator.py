@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -28,6 +29,12 @@ __all__ = ["PassiveAggressiveClassifier"]
 VARIANTS = {"pa": PA, "pa1": PA1, "pa2": PA2}
 # Stands for a budget without limit.
 ANY_NUMBER = np.iinfo(np.int64).max
+
+
+@QUIET
+def _next(steps: Iterator[Any]) -> Any:
+    """Take a step.  Overflow is allowed here: the results are checked for it."""
+    return next(steps, None)
 
 
 class PassiveAggressiveClassifier(PassiveBase):
@@ -216,22 +223,25 @@ class PassiveAggressiveClassifier(PassiveBase):
         -------
         self
         """
-        self._start_over()
-        X, codes, weight = self._take_in(X, y, None, sample_weight, whole=True)
-        self._begin(X)
+        draft = self._draft(fresh=True)
+        X, codes, weight = draft._take_in(X, y, None, sample_weight, whole=True)
+        draft._begin(X)
         rng = np.random.default_rng(
             check_random_state(self.random_state).randint(2**31 - 1)
         )
         n = len(codes)
-        progress = StepProgress(self, X, self.classes_[codes], self.verbose)
-        learns = np.ones(self._n_tasks(), dtype=bool)
+        progress = StepProgress(self, X, draft.classes_[codes], self.verbose)
+        learns = np.ones(draft._n_tasks(), dtype=bool)
         best = np.full(len(learns), np.inf)
         waited = np.zeros(len(learns), dtype=np.int64)
         remedy = "Raise max_iter or tol."
         for epoch in range(1, self.max_iter + 1):
-            self.n_iter_ = epoch
+            draft.n_iter_ = epoch
             order = rng.permutation(n) if self.shuffle else np.arange(n)
-            loss = self._learn(X, codes, weight, order, learns) / n
+            loss = np.zeros(len(learns))
+            for part in draft._learn(X, codes, weight, order, learns):
+                draft._held.settle()
+                loss += part / n
             if self.tol is not None:
                 waited = np.where(loss > best - self.tol, waited + 1, 0)
                 best = np.minimum(best, loss)
@@ -242,6 +252,7 @@ class PassiveAggressiveClassifier(PassiveBase):
             if ends:
                 remedy = "A callback asked for an early end."
                 break
+        self._accept(draft)
         progress.finish("loss", float(loss.max()))
         if learns.any() and (ends or self.tol is not None):
             warnings.warn(
@@ -272,13 +283,15 @@ class PassiveAggressiveClassifier(PassiveBase):
         -------
         self
         """
-        X, codes, weight = self._take_in(X, y, classes, sample_weight)
-        if not self.__sklearn_is_fitted__():
-            self._begin(X)
-        self._check_for_kernel(X)
-        learns = np.ones(self._n_tasks(), dtype=bool)
-        self._learn(X, codes, weight, np.arange(len(codes)), learns)
-        self.n_iter_ = 1
+        draft = self._draft()
+        X, codes, weight = draft._take_in(X, y, classes, sample_weight)
+        if not draft.__sklearn_is_fitted__():
+            draft._begin(X)
+        draft._check_for_kernel(X)
+        draft.n_iter_ = 1
+        learns = np.ones(draft._n_tasks(), dtype=bool)
+        for _ in draft._learn(X, codes, weight, np.arange(len(codes)), learns):
+            self._accept(draft)
         return self
 
     def _n_tasks(self) -> int:
@@ -293,18 +306,20 @@ class PassiveAggressiveClassifier(PassiveBase):
                     "no samples. Set budget=None, or kernel='linear'."
                 )
             self.kernel_ = None
-            held: Any = FeaturePart(self._n_tasks(), X.shape[1])
+            held: Any = FeaturePart.empty(self._n_tasks(), X.shape[1])
         else:
             self.kernel_ = self._bound_kernel(X)
             held = SamplePart.empty(self.kernel_, X, self._n_tasks())
         self.n_seen_ = 0
         self._held = held
 
-    @QUIET
     def _learn(
         self, X: Any, codes: NDArray, weight: NDArray, order: NDArray, learns: NDArray
-    ) -> NDArray:
-        """Go over samples once; return the loss of each task."""
+    ) -> Iterator[NDArray]:
+        """Go over samples once; yield the losses of each task after each chunk.
+
+        The caller settles what is held then, after taking it over.
+        """
         rule = Rule(
             VARIANTS[self.variant],
             float(min(self.C, UNBOUNDED)),
@@ -315,17 +330,20 @@ class PassiveAggressiveClassifier(PassiveBase):
         held = self._held
         if isinstance(held, FeaturePart):
             lessons = Lessons(X, codes, weight, self.class_weight_)
-            losses = held.learn(lessons, order, rule, learns)
+            steps = held.learn(lessons, order, rule, learns)
         else:
             X = self._like(X, sparse.issparse(held.rows.X), held.rows.dtype)
             lessons = Lessons(X, codes, weight, self.class_weight_)
             budget = ANY_NUMBER if self.budget is None else self.budget
             oldest = self.removal == "oldest"
-            losses = held.learn(lessons, order, rule, learns, budget, oldest)
-        self.n_seen_ += len(order)
-        if not (np.isfinite(losses).all() and np.isfinite(held.b).all()):
-            raise ValueError(
-                "The weights are not finite: the samples have too large values. Scale "
-                "them, for instance with StandardScaler."
-            )
-        return losses
+            steps = held.learn(lessons, order, rule, learns, budget, oldest)
+        while (step := _next(steps)) is not None:
+            held, count, losses = step
+            if not (np.isfinite(losses).all() and held.is_finite()):
+                raise ValueError(
+                    "The weights are not finite: the samples have too large values. "
+                    "Scale them, for instance with StandardScaler."
+                )
+            self._held = held
+            self.n_seen_ += count
+            yield losses

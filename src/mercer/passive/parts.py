@@ -1,8 +1,14 @@
-"""What a passive-aggressive learner has learnt: weights of features, or of samples."""
+"""What a passive-aggressive learner has learnt: weights of features, or of samples.
+
+``learn`` yields what has been learnt after each chunk of samples, and leaves the object
+itself as it is.  The caller keeps what was yielded and then settles it before it asks
+for the next chunk; see :mod:`mercer.store`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +32,9 @@ __all__ = ["FeaturePart", "Lessons", "SamplePart"]
 
 # Samples whose kernel values are computed at once.
 CHUNK = 256
+# Sparse samples with fewer values than this part of the features are learnt from with a
+# copy of the weights of their own features only.
+FEW = 0.25
 
 
 class Lessons(NamedTuple):
@@ -40,17 +49,75 @@ class Lessons(NamedTuple):
 class FeaturePart:
     """Weights of the features, for the linear machine."""
 
-    def __init__(self, n_tasks: int, n_features: int):
-        self.w = np.zeros((n_tasks, n_features))
-        self.b = np.zeros(n_tasks)
-        self.u = np.zeros((n_tasks, n_features))
-        self.v = np.zeros(n_tasks)
-        self.t = 0.0
+    NAMES = ("w", "b", "u", "v", "t")
+
+    def __init__(self, w: NDArray, b: NDArray, u: NDArray, v: NDArray, t: float):
+        self._w = w
+        self.b = b
+        self._u = u
+        self.v = v
+        self.t = t
+        #: weights of some columns that still have to be written: columns, w and u
+        self._late: tuple[NDArray, NDArray, NDArray] | None = None
+
+    @classmethod
+    def empty(cls, n_tasks: int, n_features: int) -> FeaturePart:
+        """Return weights that are all zero."""
+        w, b = np.zeros((n_tasks, n_features)), np.zeros(n_tasks)
+        return cls(w, b, np.zeros_like(w), np.zeros_like(b), 0.0)
+
+    @property
+    def w(self) -> NDArray:
+        """The weights, a row for each task."""
+        self.settle()
+        return self._w
+
+    @property
+    def u(self) -> NDArray:
+        """What the average of the weights needs besides."""
+        self.settle()
+        return self._u
+
+    def settle(self) -> None:
+        """Write the weights of the features that samples had."""
+        if self._late is None:
+            return
+        columns, w, u = self._late
+        self._w[:, columns] = w
+        self._u[:, columns] = u
+        self._late = None
 
     def learn(
         self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
+    ) -> Iterator[tuple[FeaturePart, int, NDArray]]:
+        """Go once over samples; yield the weights, how many samples, and the losses."""
+        X, d = lessons.X, self.w.shape[1]
+        if not (sparse.issparse(X) and X.nnz < FEW * d):
+            after = self._copy(slice(None))
+            yield after, len(order), after._pass(lessons, order, rule, learns)
+            return
+        is_used = np.zeros(d, dtype=bool)
+        is_used[X.indices] = True
+        columns = np.flatnonzero(is_used)
+        place = np.empty(d, dtype=X.indices.dtype)
+        place[columns] = np.arange(len(columns))
+        few = sparse.csr_array(
+            (X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns))
+        )
+        part = self._copy(columns)
+        losses = part._pass(lessons._replace(X=few), order, rule, learns)
+        after = FeaturePart(self.w, part.b, self.u, part.v, part.t)
+        after._late = columns, part.w, part.u
+        yield after, len(order), losses
+
+    def _copy(self, columns: Any) -> FeaturePart:
+        w, u = (np.array(x[:, columns], order="C") for x in (self.w, self.u))
+        return FeaturePart(w, self.b.copy(), u, self.v.copy(), self.t)
+
+    def _pass(
+        self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
     ) -> NDArray:
-        """Go once over samples; return the losses of each task, added up."""
+        """Change the weights; return the losses of each task, added up."""
         losses = np.zeros(len(self.w))
         X: Any = lessons.X
         rest: Any = *lessons[1:], order
@@ -68,19 +135,24 @@ class FeaturePart:
             self.t = pass_over_sparse(*data, *state)
         return losses
 
+    def is_finite(self) -> bool:
+        """Tell whether no weight has become too large."""
+        changed = self._w if self._late is None else self._late[1]
+        return bool(np.isfinite(changed).all() and np.isfinite(self.b).all())
+
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
-        return dict(vars(self))
+        return {name: getattr(self, name) for name in self.NAMES}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FeaturePart:
         """Return the weights as they were."""
-        part = cls(*state["w"].shape)
-        for name, value in vars(part).items():
-            if np.shape(state[name]) != np.shape(value):
+        part = cls.empty(*state["w"].shape)
+        found = {name: np.array(state[name]) for name in cls.NAMES}
+        for name, value in found.items():
+            if value.shape != np.shape(getattr(part, name)):
                 raise ValueError(f"The array {name!r} does not fit to the weights.")
-        part.__dict__.update(state)
-        return part
+        return cls(**found | {"t": float(state["t"])})
 
 
 class SamplePart:
@@ -88,7 +160,7 @@ class SamplePart:
 
     def __init__(self, kernel: Kernel, rows: HeldRows, n_tasks: int):
         self.kernel = kernel
-        self.rows = rows
+        self._rows = rows
         n = len(rows)
         self.beta = np.zeros((n_tasks, n))
         self.b = np.zeros(n_tasks)
@@ -110,7 +182,30 @@ class SamplePart:
         center = None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
         part = cls(kernel, HeldRows(X[:1], center), n_tasks)
         part._sweep()
+        part.settle()
         return part
+
+    @property
+    def rows(self) -> HeldRows:
+        """The held samples, all in their places."""
+        self.settle()
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def settle(self) -> None:
+        """Put the samples that stay in the places of those that have left."""
+        self._rows.settle()
+
+    def _fork(self) -> Self:
+        """Return coefficients that can change while these stay as they are."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        for name in ("beta", "b", "u", "v", "age", "_keys", "_slot"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin._rows = self._rows.fork()
+        return twin
 
     def learn(
         self,
@@ -120,37 +215,45 @@ class SamplePart:
         learns: NDArray,
         budget: int,
         oldest: bool,
-    ) -> NDArray:
-        """Go once over samples, chunk by chunk; return the losses of each task."""
-        losses = np.zeros(len(self.b))
+    ) -> Iterator[tuple[SamplePart, int, NDArray]]:
+        """Go once over samples; yield the coefficients after each chunk.
+
+        With them come the number of samples and the losses of each task.
+        """
+        part = self
         for first in range(0, len(order), CHUNK):
-            part = order[first : first + CHUNK]
-            X = lessons.X[part]
-            K, slots = self._take_in(X)
-            diag = self.kernel.diagonal(self.rows)
-            self.t, _ = pass_over_kernel(
+            chosen = order[first : first + CHUNK]
+            losses = np.zeros(len(self.b))
+            part = part._fork()
+            K, slots = part._take_in(lessons.X[chosen])
+            diag = part.kernel.diagonal(part.rows)
+            part.t, _ = pass_over_kernel(
                 K,
                 diag[slots],
-                lessons.labels[part],
-                lessons.weight[part],
+                lessons.labels[chosen],
+                lessons.weight[chosen],
                 lessons.factor,
                 slots,
                 rule,
                 learns,
-                self.beta,
-                self.b,
-                self.u,
-                self.v,
-                self.t,
+                part.beta,
+                part.b,
+                part.u,
+                part.v,
+                part.t,
                 losses,
-                self.age,
+                part.age,
                 np.sqrt(np.maximum(diag, 0.0)),
-                int((self.age >= 0).sum()),
+                int((part.age >= 0).sum()),
                 budget,
                 oldest,
             )
-            self._sweep()
-        return losses
+            part._sweep()
+            yield part, len(chosen), losses
+
+    def is_finite(self) -> bool:
+        """Tell whether no coefficient has become too large."""
+        return bool(np.isfinite(self.beta).all() and np.isfinite(self.b).all())
 
     def _take_in(self, X: Any) -> tuple[NDArray, NDArray[np.int64]]:
         """Hold samples for now; return kernel values with all, and where they are."""
@@ -177,15 +280,15 @@ class SamplePart:
         return K, slots
 
     def _sweep(self) -> None:
-        """Let go of samples without coefficients."""
-        moves = Moves(len(self.rows), np.flatnonzero(self.age < 0))
+        """Let go of samples without coefficients, as the last thing before settling."""
+        moves = Moves(len(self), np.flatnonzero(self.age < 0))
         for slot in np.flatnonzero(self.age < 0):
             del self._slot[self._keys[slot]]
         for target, source in zip(moves.target, moves.source, strict=True):
             self._keys[target] = self._keys[source]
             self._slot[self._keys[target]] = int(target)
         del self._keys[moves.count :]
-        self.rows.remove(moves)
+        self._rows.remove(moves)
         for values in (self.beta.T, self.u.T, self.age):
             moves.apply(values)
         self.beta = np.ascontiguousarray(self.beta[:, : moves.count])
@@ -203,7 +306,10 @@ class SamplePart:
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
         names = ("beta", "b", "u", "v", "t", "age")
-        return {"rows": self.rows.state(), **{n: getattr(self, n) for n in names}}
+        return {
+            "rows": self.rows.state(),
+            **{name: np.copy(getattr(self, name))[()] for name in names},
+        }
 
     @classmethod
     def from_state(cls, kernel: Kernel, state: dict[str, Any]) -> SamplePart:
