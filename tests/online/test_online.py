@@ -308,3 +308,88 @@ def test_fit_that_takes_no_step_holds_nothing(rng, recwarn):
     model = online(max_iter=0).fit(X, y)
     assert len(model.samples_) == 0
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
+def repeated(seed, n_classes=2):
+    """A small problem with samples that stand there several times, and weights."""
+    rng = np.random.default_rng(seed)
+    X, y = blobs(rng, int(rng.integers(20, 60)), n_classes, d=2)
+    index = rng.integers(0, len(y), 2 * len(y))
+    index[:n_classes] = [np.flatnonzero(y == c)[0] for c in range(n_classes)]
+    if seed % 3 == 0:  # few places, of both classes
+        X = np.round(X)
+    weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(index)) if seed % 2 else None
+    if weight is not None:
+        weight[:n_classes] = 1.0
+    return X[index], y[index], weight
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("duplicates", ["skip", "add"])
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_finish_over_data_is_the_batch_machine_of_these(method, duplicates, n_classes):
+    for seed in range(12):
+        X, y, weight = repeated(seed, n_classes)
+        model = online(method=method, duplicates=duplicates)
+        # What was held before, and with what weight, does not matter.
+        model.partial_fit(X[:-5], y[:-5], classes=range(n_classes))
+        model.partial_fit(X[:9] + 0.5, y[:9])
+        model.finish(X, y, sample_weight=weight)
+        expected = SVC(C=2.0, gamma=GAMMA, tol=1e-7, multiclass="ovr")
+        assert_same_machine(model, expected.fit(X, y, sample_weight=weight), X)
+        used = X if weight is None else X[weight > 0]
+        assert set(map(tuple, model.samples_)) <= set(map(tuple, used))
+
+
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_finish_over_data_takes_the_parameters_of_now(method, rng):
+    X, y = blobs(rng, 90)
+    model = online(method=method).fit(X, y)
+    for change in ({"C": 10.0}, {"class_weight": {0: 3.0, 1: 0.2, 2: 1.0}},
+                   {"C": 0.1}, {"class_weight": "balanced"}):  # fmt: skip
+        model.set_params(**change).finish(X, y)
+        options = {name: getattr(model, name) for name in ("C", "class_weight")}
+        assert_same_machine(model, batch(X, y, **options), X)
+
+
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_the_intercept_without_free_support_vectors_is_that_of_the_batch(method):
+    # The first two samples are support vectors at their bounds, and would allow any
+    # intercept in [-1/2, 1/2]. The third is not a support vector, but allows no less
+    # than 0.
+    X, y = np.array([[-1.0], [1.0], [2.0]]), np.array([0, 1, 1])
+    expected = batch(X, y, C=0.25, kernel="linear")
+    assert expected.intercept_[0] == pytest.approx(0.25)
+    for first in (slice(0, 2), slice(0, 3)):
+        model = online(C=0.25, kernel="linear", method=method)
+        model.partial_fit(X[first], y[first], classes=[0, 1]).finish(X, y)
+        np.testing.assert_allclose(model.intercept_, expected.intercept_)
+    model = online(C=0.25, kernel="linear", method=method).fit(X, y)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_)
+
+
+@pytest.mark.filterwarnings("ignore:SVC did not converge")
+def test_finish_over_data_after_holding_nothing(rng):
+    X, y = blobs(rng, 60)
+    model = online(max_iter=0).fit(X, y).set_params(max_iter=-1)
+    assert_same_machine(model.finish(X, y), batch(X, y), X)
+
+
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_a_tiny_budget_keeps_every_class(method, rng):
+    X, y = blobs(rng, 200)
+    order = np.argsort(y, kind="stable")
+    model = online(method=method, budget=4, tol=1e-2)
+    for k in order:
+        model.partial_fit(X[k : k + 1], y[k : k + 1], classes=[0, 1, 2])
+    assert set(model.labels_) == {0, 1, 2} and len(model.samples_) <= 4
+
+
+def test_a_class_that_has_to_go_is_named(rng):
+    X, y = blobs(rng, 60)
+    names = np.array(["apple", "pear", "plum"])[y]
+    order = np.argsort(y, kind="stable")
+    with pytest.warns(UserWarning, match=r"class 'apple'.*only 2 samples.*Raise budget"):
+        online(budget=2, tol=1e-2).partial_fit(
+            X[order], names[order], classes=["apple", "pear", "plum"]
+        )

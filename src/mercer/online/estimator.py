@@ -262,7 +262,14 @@ class OnlineSVC(HeldClassifier):
         beta = np.zeros((draft.code_.shape[1], X.shape[0]))
         beta[:, batch.support_] = as_dense(batch._weights().matrix).T
         draft._held = start_from(
-            draft.kernel_, X, codes, cost, draft.code_, beta, draft._plan()
+            draft.kernel_,
+            X,
+            codes,
+            cost,
+            draft.code_,
+            beta,
+            draft._plan(),
+            is_optimal=batch.converged_,
         )
         draft._held.n_steps += batch.n_iter_
         draft.n_seen_ += X.shape[0]

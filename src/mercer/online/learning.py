@@ -92,10 +92,12 @@ def start_from(
     code: NDArray,
     beta: NDArray,
     plan: Plan,
+    is_optimal: bool,
 ) -> HeldMachines:
     """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
 
-    If there are more support vectors than may be held, the samples are learnt from as
+    If it is optimal and a machine has no free support vector, the samples that bound
+    the intercept are held too.  If there are more support vectors than may be held, the samples are learnt from as
     a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
@@ -129,6 +131,10 @@ def start_from(
     n = len(machines)
     members = machines.side if plan.holds_all else machines.beta
     machines.active[:, :n] = members[:, :n] != 0
+    if is_optimal and not machines.has_free_vectors().all():
+        samples = Samples.gather(X, labels, cost)
+        for machines in finish_over(machines, samples, plan):
+            machines.settle()
     return machines
 
 
@@ -256,6 +262,7 @@ def _missing(
     others = ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0
     bounds: list[int] = []
+    has_free = machines.has_free_vectors()
     for t in range(machines.n_tasks):
         problem = machines.problem(t)
         beta, g = machines.beta[t, :n], -problem.p - machines.f[t, :n]
@@ -268,7 +275,7 @@ def _missing(
         gap = max(gap, most_of_all - least_of_all)
         by = np.where(side > 0, g - least_of_all, most_of_all - g)
         worst = np.maximum(worst, np.where(side != 0, by, 0.0))
-        if not ((problem.lo < beta) & (beta < problem.hi)).any():
+        if not has_free[t]:
             if float(most_of_all) - float(most) > SAFETY * plan.tol:
                 bounds.append(int(np.argmax(np.where(side > 0, g, -np.inf))))
             if float(least) - float(least_of_all) > SAFETY * plan.tol:

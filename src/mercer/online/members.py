@@ -255,6 +255,11 @@ class HeldMachines:
             for t in range(self.n_tasks)
         ]
 
+    def has_free_vectors(self) -> NDArray[np.bool_]:
+        """Tell which machines have a support vector between its bounds."""
+        size = np.abs(self.coefficients())
+        return ((size > 0) & (size < self.cost[: len(self)])).any(axis=1)
+
     def let_go(self) -> None:
         """Take out of each machine the members that cannot be support vectors.
 
