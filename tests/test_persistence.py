@@ -18,7 +18,16 @@ from sklearn.utils import Bunch
 
 import mercer
 from mercer import SVC, kernels, persistence
-from mercer.kernels import RBF, Chi2, Custom, Intersection, Laplacian, Linear
+from mercer.kernels import (
+    RBF,
+    Chi2,
+    Custom,
+    Intersection,
+    Laplacian,
+    Linear,
+    Pairwise,
+)
+from mercer.kernels.expression import as_kernel
 from mercer.persistence import read_header
 from model_files import assert_same, toy_data
 
@@ -176,6 +185,7 @@ def test_own_kernels_need_trust(data, tmp_path):
     [
         SVC(kernel=np.dot),
         SVC(kernel=Custom(np.inner) + Linear()),
+        SVC(kernel=Pairwise(np.inner)),
         SVC(kernel=lambda X, Z: X @ Z.T),
     ],
 )
@@ -183,7 +193,7 @@ def test_functions_are_refused(data, tmp_path, model):
     path = tmp_path / "m"
     path.write_bytes(b"old")
     # np.dot needs Z transposed, so these stay unfitted but for what fit would store.
-    model.kernel_ = Custom(np.inner)
+    model.kernel_ = as_kernel(model.kernel, degree=3, gamma=1.0, coef0=0.0)
     with pytest.raises(TypeError, match="kernel function, which cannot be stored"):
         mercer.save(model, path)
     assert path.read_bytes() == b"old"
@@ -203,6 +213,7 @@ def test_what_cannot_be_saved(tmp_path):
     for trusted, words in [
         (np.dot, "trusted takes types"),
         (Custom, "Custom cannot be trusted"),
+        (Pairwise, "Pairwise cannot be trusted"),
         (type("Inner", (), {"__qualname__": "f.Inner"}), "top of a module"),
     ]:
         with pytest.raises(TypeError, match=words):
@@ -213,7 +224,7 @@ def test_what_cannot_be_saved(tmp_path):
 def test_every_public_type_may_be_in_a_file():
     allowed = persistence._allowed(())
     assert {"mercer.svc.SVC", "mercer.kernels.base.OnColumns"} <= allowed
-    assert not {n for n in allowed if n.endswith((".Custom", ".Kernel"))}
+    assert not {n for n in allowed if n.endswith((".Custom", ".Pairwise", ".Kernel"))}
     assert all(not n.startswith("mercer.datasets") for n in allowed)
 
 

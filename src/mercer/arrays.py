@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["as_dense", "frozen", "is_numeric", "things"]
+__all__ = ["as_dense", "frozen", "is_numeric", "refuse_other_things", "things"]
 
 
 def is_numeric(X: Any) -> bool:
@@ -29,6 +29,22 @@ def things(X: Any) -> NDArray:
     for i, thing in enumerate(X):
         result[i] = thing
     return result
+
+
+def refuse_other_things(estimator: Any, X: Any) -> None:
+    """Refuse samples that are not numbers, for an estimator with a kernel function."""
+    if is_numeric(X):
+        return
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"{name} needs samples that are numbers here. A kernel function of other "
+            "samples, such as strings, works as kernel=function in SVC, NuSVC, SVR, "
+            "NuSVR, OneClassSVM and SVDD. Elsewhere turn the samples into numbers, or "
+            "pass the kernel matrix where kernel='precomputed' is allowed."
+        ) from None
 
 
 def frozen(values: Any) -> Any:

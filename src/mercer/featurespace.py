@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer.arrays import as_dense, refuse_other_things
 from mercer.coefficients import Weights
 from mercer.gram import apply
 from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.expression import as_kernel
-from mercer.kernels.given import Precomputed
+from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.products import GivenProduct, GramProduct
@@ -35,7 +36,7 @@ class FeatureSpace:
     """
 
     kernel: Any
-    kernel_: Kernel | None
+    kernel_: Kernel
     kernel_params: dict | None
     degree: float
     coef0: float
@@ -48,11 +49,9 @@ class FeatureSpace:
             isinstance(self.kernel, str) and self.kernel == "precomputed"
         )
 
-    def _is_function(self) -> bool:
-        """Whether the kernel is a function of two rows, as scikit-learn has them."""
-        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
-
     def _validate(self, X: Any, **more: Any) -> Any:
+        if not isinstance(self.kernel, str):
+            refuse_other_things(self, X)
         X = validate_data(
             self,
             X,
@@ -71,10 +70,13 @@ class FeatureSpace:
                 )
         return X
 
-    def _bound_kernel(self, X: Any, gamma: float, views: Any) -> Kernel | None:
-        """Return the kernel with its numbers; None for a function of two rows."""
-        if self._is_function():
-            return None
+    def _bound_kernel(self, X: Any, gamma: float, views: Any) -> Kernel:
+        """Return the kernel with its numbers."""
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel | type):
+            function = partial(self.kernel, **(self.kernel_params or {}))
+            return (
+                Custom(function) if _takes_matrices(function, X) else Pairwise(function)
+            )
         degree = self.degree
         if float(degree).is_integer():
             degree = int(degree)
@@ -98,8 +100,8 @@ class FeatureSpace:
 
         ``order`` is another order of the samples, for a kernel of ours.
         """
-        if self._is_precomputed() or self._is_function():
-            given = X if self._is_precomputed() else self._by_function(X, X)
+        if self._is_precomputed():
+            given = X
             if not (given == given.T).all():
                 given = (given + given.T) / given.dtype.type(2)
             product: Any = GivenProduct(given, threads)
@@ -108,21 +110,13 @@ class FeatureSpace:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
             operand = Operand(X, order=order, run=threads.map)
-            kernel: Any = self.kernel_
-            product = GramProduct(kernel, operand, budget, threads)
+            product = GramProduct(self.kernel_, operand, budget, threads)
         if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
                 "scale them."
             )
         return product
-
-    def _by_function(self, X: Any, Z: Any) -> NDArray:
-        params = self.kernel_params or {}
-        values = pairwise_kernels(X, Z, metric=self.kernel, **params)
-        if not np.isfinite(values).all():
-            raise ValueError("The kernel function returned NaN or infinity.")
-        return np.ascontiguousarray(values, dtype=np.float64)
 
     def _validate_new(self, X: Any) -> Any:
         """Check new samples, and bring them into the form of the seen ones."""
@@ -135,7 +129,7 @@ class FeatureSpace:
             accept_sparse="csr",
             reset=False,
         )
-        if self.kernel_ is not None and not self._is_precomputed():
+        if not self._is_precomputed():
             self.kernel_.bind(X)  # it may be for some samples only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
             return X
@@ -146,21 +140,32 @@ class FeatureSpace:
         """Return ``K(X, seen samples) @ weights``, in double precision."""
         if self._is_precomputed():
             found = X.astype(np.float64, copy=False) @ weights
-        elif self._is_function():
-            found = self._by_function(X, self.X_fit_) @ weights
         else:
             sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
             with Threads(self.n_jobs) as threads:
                 anchor = Operand(self.X_fit_, run=threads.map)
-                found = apply(
-                    self.kernel_,  # type: ignore[arg-type]
-                    Operand(X),
-                    anchor,
-                    sparse_weights,
-                    threads,
-                )
+                found = apply(self.kernel_, Operand(X), anchor, sparse_weights, threads)
         if not np.isfinite(found).all():
             raise ValueError(
                 "The kernel values are not finite: X has too large values; scale it."
             )
         return found
+
+
+def _takes_matrices(function: Any, X: Any) -> bool:
+    """Tell a function of two matrices from one of two samples, by a trial.
+
+    scikit-learn's KernelPCA takes functions of two samples.  Such a function returns a
+    single number for matrices too, or fails.
+    """
+    try:
+        return np.ndim(as_dense(function(X[:2], X[:1]))) > 0
+    except Exception as error:
+        one = X[[0]] if sparse.issparse(X) else X[0]
+        try:
+            is_number = np.size(function(one, one)) == 1
+        except Exception:
+            raise error from None
+        if not is_number:
+            raise
+        return False

@@ -27,7 +27,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.arrays import as_dense, frozen, is_numeric, things
+from mercer.arrays import as_dense, frozen, is_numeric, refuse_other_things, things
 from mercer.certificates import Values, all_of, are_convex, kernel_values
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
@@ -36,7 +36,7 @@ from mercer.gram import WholeGram, apply
 from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
-from mercer.kernels.given import Precomputed
+from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.progress import FitProgress
@@ -212,6 +212,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         )
         return with_views(kernel, self._views) if self._views else kernel
 
+    def _leaves(self) -> list[Kernel]:
+        """Return the kernels that the given one is made of, if it is an object."""
+        return list(self.kernel.leaves()) if isinstance(self.kernel, Kernel) else []
+
     def _is_function(self) -> bool:
         """Whether the kernel is a function, to be called as scikit-learn calls it."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
@@ -230,6 +234,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 self.__dict__.pop(name, None)
             self.shape_fit_ = X.shape
             return X, y
+        if any(isinstance(leaf, Custom) for leaf in self._leaves()):
+            refuse_other_things(self, X)
         settings: dict[str, Any] = dict(
             dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
         )
@@ -250,19 +256,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _by_function(self, X: Any, Z: Any) -> NDArray:
         """Call the kernel function once, with all samples, as scikit-learn does."""
-        shape = X.shape[0], Z.shape[0]
-        dtype = X.dtype if X.dtype == np.float32 else np.float64
-        values = np.ascontiguousarray(as_dense(self.kernel(X, Z)), dtype=dtype)
-        if X is Z and values.shape == (1, 1):
-            values = np.full(shape, values[0, 0])  # a constant
-        if values.shape != shape:
-            raise ValueError(
-                f"The kernel function returned shape {values.shape} for {shape[0]} x "
-                f"{shape[1]} samples; it must return {shape}."
-            )
-        if not np.isfinite(values).all():
-            raise ValueError("The kernel function returned NaN or infinity.")
-        return values
+        return call_function(self.kernel, X, Z, X.dtype)
 
     def _sorted(self, X: Any, tasks: Tasks, threads: Threads) -> Operand | WholeGram:
         """Return the samples block by block, or the given matrix in that order."""

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 
 from mercer.export import KernelFunction
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom, Precomputed
+from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.machine import KernelMachine
 from mercer.writing import replacing
 
@@ -36,7 +36,7 @@ HEADER = "mercer.json"
 # Where the types are that a file may hold: the public estimators and kernels of these.
 MODULES = ("mercer", "mercer.images", "mercer.kernels", "mercer.kernels.base")
 # A function cannot be stored, and the base class is no kernel.
-REFUSED = (Custom, Kernel)
+REFUSED = (Custom, Pairwise, Kernel)
 # Sparse data, columns of kernels, and the kernels of models that `to_sklearn` has made.
 MORE_TYPES = (
     *(sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix),
@@ -207,8 +207,10 @@ def _full_name(kind: type) -> str:
 def _trusted_name(kind: type) -> str:
     if not isinstance(kind, type):
         raise TypeError(f"trusted takes types, got {kind!r}.")
-    if kind is Custom:
-        raise TypeError("Custom cannot be trusted: its function cannot be stored.")
+    if kind in (Custom, Pairwise):
+        raise TypeError(
+            f"{kind.__name__} cannot be trusted: its function cannot be stored."
+        )
     if "." in kind.__qualname__:
         raise TypeError(
             f"{kind.__qualname__} is defined inside something else, where loading "
@@ -232,7 +234,7 @@ def _dump(skops: Any, model: BaseEstimator) -> bytes:
 
 def _why_not(model: BaseEstimator, unknown: list[str]) -> str:
     name = type(model).__name__
-    if _full_name(Custom) in unknown:
+    if {_full_name(Custom), _full_name(Pairwise)} & set(unknown):
         return (
             f"This {name} has a kernel function, which cannot be stored safely: "
             "loading it would run code. Use a kernel of mercer.kernels or a Kernel "

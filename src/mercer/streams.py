@@ -36,6 +36,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.arrays import refuse_other_things
 from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
@@ -199,6 +200,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         known = hasattr(self, "classes_")
         if not known:
             views = views_of(X)
+            if callable(self.kernel) or isinstance(self.kernel, Kernel):
+                refuse_other_things(self, X)
         X, y = validate_data(
             self,
             X,

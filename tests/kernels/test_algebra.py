@@ -125,7 +125,7 @@ REFUSED = {
     "chi2": (Chi2(), "Chi2 is for histograms: .* MinMaxScaler"),
     "intersection": (Intersection(), "Intersection is for histograms"),
     "precomputed": (Precomputed() + Linear(), "cannot be combined with other kernels"),
-    "custom shape": (Custom(lambda X, Z: X), "returned shape .12, 6. for 12 x 12 rows"),
+    "custom shape": (Custom(lambda X, Z: X), "returned shape .12, 6. for 12 x 12 samp"),
     "no columns": (Linear().on([]), "has no column left"),
     "empty slice": (Linear().on(slice(9, 20)), "has no column left"),
     "empty mask": (Linear().on(np.zeros(6, bool)), "has no column left"),

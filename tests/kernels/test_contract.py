@@ -22,6 +22,7 @@ from mercer.kernels import (
     Kernel,
     Laplacian,
     Linear,
+    Pairwise,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -50,6 +51,11 @@ def normalized(formula):
     return lambda x, z: formula(x, z) / math.sqrt(formula(x, x) * formula(z, z))
 
 
+def product_of_two(x, z):
+    both = x @ z.T
+    return both.toarray() if sparse.issparse(both) else both
+
+
 def product_of_rows(X, Z):
     return X @ Z.T
 
@@ -76,6 +82,7 @@ CASES = {
     "chi2": Case(Chi2(0.4), partial(naive.chi2, gamma=0.4), is_signed=False),
     "intersection": Case(Intersection(), naive.intersection, is_signed=False),
     "custom": Case(Custom(product_of_rows), linear),
+    "pairwise": Case(Pairwise(product_of_two), linear),
     "sum": Case(RBF(gamma=0.3) + Linear(), lambda x, z: rbf(x, z) + linear(x, z)),
     "product": Case(RBF(gamma=0.3) * Cosine(), lambda x, z: rbf(x, z) * cosine(x, z)),
     "scaled": Case(0.25 * Linear(), lambda x, z: 0.25 * linear(x, z)),

@@ -62,7 +62,8 @@ class KernelKMeans(
         How many clusters.
     kernel : str, callable or Kernel, default="rbf"
         A name, a text such as ``"rbf(gamma=2) + linear"``, "precomputed", a kernel of
-        :mod:`mercer.kernels`, or a function of two rows that returns a number.
+        :mod:`mercer.kernels`, or a function of two matrices of samples that returns
+        the matrix of values; one of two rows that returns a number is slower.
     gamma : {"scale", "auto", "tune"} or float, default="scale"
         Coefficient of named kernels. "tune" chooses it without labels, for "rbf" and
         "laplacian": see Notes.
@@ -115,7 +116,7 @@ class KernelKMeans(
     tuning_ : tuple of two ndarray
         The candidates for gamma and the criterion of each, or None.
     kernel_ : Kernel
-        The kernel with its numbers; None for a function of two rows.
+        The kernel with its numbers.
     X_fit_ : array or CSR matrix of shape (n_samples, n_features)
         The samples; an empty array for a precomputed kernel.
     n_features_in_ : int
@@ -387,9 +388,6 @@ class KernelKMeans(
         """Return k(x, x) of new samples."""
         if self._is_precomputed():
             return np.ones(X.shape[0])
-        if self.kernel_ is None:
-            rows = range(X.shape[0])
-            return np.array([self._by_function(X[[i]], X[[i]])[0, 0] for i in rows])
         return np.asarray(self.kernel_.diagonal(Operand(X)), dtype=np.float64)
 
     @property

@@ -53,8 +53,9 @@ class KernelPCA(
         How many components; None keeps all whose eigenvalue is not 0.
     kernel : str, callable or Kernel, default="linear"
         A name, a text such as ``"rbf(gamma=2) + linear"``, "precomputed", a kernel of
-        :mod:`mercer.kernels`, or, as in scikit-learn's class, a function of two rows
-        that returns a number (``kernels.Custom`` takes one of two matrices).
+        :mod:`mercer.kernels`, or a function of two matrices of samples that returns
+        the matrix of values. A function of two rows that returns a number, which
+        scikit-learn's class takes, works too: it is called for every pair.
     gamma : {"scale", "auto"}, float or None, default=None
         Coefficient of named kernels; None is 1 / n_features.
     degree : float, default=3
@@ -115,7 +116,7 @@ class KernelPCA(
     gamma_ : float
         The coefficient in use.
     kernel_ : Kernel
-        The kernel with its numbers; None for a function of two rows.
+        The kernel with its numbers.
     n_iter_ : int
         Passes over the matrix.
     converged_ : bool
@@ -263,7 +264,7 @@ class KernelPCA(
         progress = StepProgress(self, X, y, self.verbose)
         with Threads(self.n_jobs) as threads:
             order = None
-            if self.kernel_ is not None and not self._is_precomputed():
+            if not self._is_precomputed():
                 order = Operand(X, run=threads.map).good_order()
             product = self._product(X, threads, SMALL, order)
             found = decompose(product, settings, progress).in_order(order)

@@ -115,8 +115,6 @@ class PreImages(FeatureSpace):
         self.dual_coef_ = linalg.solve(values, X, assume_a="pos", overwrite_a=True)
 
     def _kernel_of_coordinates(self, Y: NDArray, Z: Any = None) -> NDArray:
-        if self.kernel_ is None:
-            return self._by_function(Y, Y if Z is None else Z)
         return gram_matrix(self.kernel_, Y, Z, n_jobs=self.n_jobs)
 
     def inverse_transform(self, X: Any) -> NDArray:
@@ -179,7 +177,7 @@ class PreImages(FeatureSpace):
             raise TypeError("The fixed-point iteration needs dense samples.")
         with Threads(self.n_jobs) as threads:
             return fixed_points(
-                self.kernel_,  # type: ignore[arg-type]
+                self.kernel_,
                 self.X_fit_,
                 self._weights,
                 coordinates,
@@ -188,8 +186,6 @@ class PreImages(FeatureSpace):
             )
 
 
-def _parts(kernel: Kernel | None) -> list[Kernel]:
+def _parts(kernel: Kernel) -> list[Kernel]:
     """Return a kernel and all that it is made of."""
-    if kernel is None:
-        return []
     return [kernel, *(p for child in kernel.children() for p in _parts(child))]

@@ -3,7 +3,7 @@
 from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.expression import parse
-from mercer.kernels.given import Custom, Precomputed
+from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import name_columns
@@ -18,6 +18,7 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Pairwise",
     "Polynomial",
     "Precomputed",
     "Sigmoid",

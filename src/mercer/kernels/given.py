@@ -12,7 +12,7 @@ from scipy import sparse
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand, Pair
 
-__all__ = ["Custom", "Precomputed"]
+__all__ = ["Custom", "Pairwise", "Precomputed", "call_function"]
 
 
 class Precomputed(Kernel):
@@ -34,11 +34,52 @@ class Precomputed(Kernel):
         return np.asarray(operand.X.diagonal(), dtype=np.float64)
 
 
-class Custom(Kernel):
-    """A function of two matrices, ``function(X, Z)`` -> (m, n).
+def call_function(function: Callable, X: Any, Z: Any, dtype: Any) -> NDArray:
+    """Call a kernel function with two matrices of samples, and check its values.
 
-    It is called with blocks of rows, so it must treat pairs of rows one by one: no
-    centring or scaling by what else is in the block.
+    All functions of two matrices are called here.
+    """
+    values = function(X, Z)
+    if sparse.issparse(values):
+        values = values.toarray()
+    shape = X.shape[0], Z.shape[0]
+    if X is Z and np.shape(values) == (1, 1):
+        # A constant, for the fit of scikit-learn's machines but not for predict.
+        values = np.full(shape, values[0][0])
+    if np.shape(values) != shape:
+        hint = ""
+        if np.ndim(values) == 0:
+            hint = " A function of two samples goes into kernels.Pairwise."
+        raise ValueError(
+            f"The kernel function returned shape {np.shape(values)} for {shape[0]} x "
+            f"{shape[1]} samples; it must return {shape}.{hint}"
+        )
+    return _finite(values, dtype)
+
+
+def _finite(values: Any, dtype: Any) -> NDArray:
+    """Return a new matrix of the values; samples of any type have float64 values."""
+    found = np.array(
+        values, dtype=dtype if dtype == np.float32 else np.float64, order="C"
+    )
+    if not np.isfinite(found).all():
+        raise ValueError("The kernel function returned NaN or infinity.")
+    return found
+
+
+class Custom(Kernel):
+    """A function of two matrices of samples, ``function(X, Z)`` -> (m, n).
+
+    It is what estimators make of a function that they are given as ``kernel``, but as
+    a Kernel it can be a part of sums and products.  It is called with blocks of rows,
+    so it must treat pairs of rows one by one: no centring or scaling by what else is in
+    the block.  It is called from one thread at a time.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two arrays, or CSR matrices if the samples are, and returns the matrix of
+        values, dense or sparse.
     """
 
     def __init__(self, function: Callable[[Any, Any], Any]):
@@ -47,25 +88,16 @@ class Custom(Kernel):
     def bind(self, X: Any) -> Kernel:
         if not callable(self.function):
             raise TypeError(
-                f"Custom takes a function of two matrices, got {self.function!r}."
+                f"{type(self).__name__} takes a function of two {self._takes}, got "
+                f"{self.function!r}."
             )
         return self
 
+    #: what the function is one of, for messages
+    _takes = "matrices"
+
     def evaluate(self, pair: Pair) -> NDArray:
-        values = self.function(pair.left.X, pair.right.X)
-        if sparse.issparse(values):
-            values = values.toarray()
-        dtype = pair.dtype if pair.dtype == np.float32 else np.float64  # of any samples
-        values = np.array(values, dtype=dtype, order="C")
-        expected = (len(pair.left), len(pair.right))
-        if values.shape != expected:
-            raise ValueError(
-                f"The kernel function returned shape {values.shape} for "
-                f"{expected[0]} x {expected[1]} rows; it must return {expected}."
-            )
-        if not np.isfinite(values).all():
-            raise ValueError("The kernel function returned NaN or infinity.")
-        return values
+        return call_function(self.function, pair.left.X, pair.right.X, pair.dtype)
 
     def diagonal(self, operand: Operand) -> NDArray:
         def blocks() -> Iterator[NDArray]:
@@ -74,3 +106,45 @@ class Custom(Kernel):
                 yield np.diagonal(self.evaluate(Pair(part, part)))
 
         return np.concatenate([np.empty(0), *blocks()]).astype(np.float64)
+
+
+class Pairwise(Custom):
+    """A function of two samples, ``function(x, z)`` -> a number.
+
+    It is called for every pair, in Python: a function of two matrices, see
+    :class:`Custom`, is many times faster.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two rows: arrays of shape (n_features,), or CSR matrices of shape
+        (1, n_features) if the samples are sparse.
+    """
+
+    _takes = "samples"
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        left, right = (_samples(side) for side in (pair.left, pair.right))
+        values = [[self._value(x, z) for z in right] for x in left]
+        return _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
+
+    def diagonal(self, operand: Operand) -> NDArray:
+        values = [self._value(x, x) for x in _samples(operand)]
+        return _finite(values, np.float64)
+
+    def _value(self, x: Any, z: Any) -> float:
+        value = self.function(x, z)
+        if np.size(value) != 1:
+            raise ValueError(
+                f"The kernel function returned shape {np.shape(value)} for two "
+                "samples; it must return a number. A function of two matrices goes "
+                "into kernels.Custom."
+            )
+        return float(np.reshape(value, ())[()])
+
+
+def _samples(operand: Operand) -> list[Any]:
+    X = operand.X
+    if sparse.issparse(X):
+        return [X[[i]] for i in range(X.shape[0])]
+    return list(X)

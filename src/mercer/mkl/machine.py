@@ -90,6 +90,16 @@ class MultiKernelMachine(KernelMachine):
     def _is_function(self) -> bool:
         return False
 
+    def _leaves(self) -> list[Kernel]:
+        given = self.kernels
+        some = [given] if isinstance(given, str | Kernel) else given
+        return [
+            leaf
+            for kernel in some
+            if not isinstance(kernel, str)
+            for leaf in as_kernel(kernel, degree=0, gamma=1.0, coef0=0.0).leaves()
+        ]
+
     def _ball(self) -> Ball:
         """Return where the weights may lie, or refuse what contradicts itself."""
         p = self.p if self.p is not None else (1.0 if self.method == "simple" else 2.0)
