@@ -2,7 +2,8 @@
 
 A file is a zip archive as skops writes it: ``schema.json``, which names types and
 values, and one file for each array; beside them ``mercer.json`` with the version of the
-format, and notes. Types that are not on a list are refused before anything is built.
+format, and notes. Sizes that the file does not bear out and types that are not on a
+list are refused before anything is built, and arrays that do not fit together after it.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.export import KernelFunction
+from mercer.fitted import check_fitted
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom, Pairwise, Precomputed
-from mercer.machine import KernelMachine
+from mercer.kernels.given import Custom, Pairwise
+from mercer.unpacking import HEADER, SCHEMA, check_archive
 from mercer.writing import replacing
 
 __all__ = ["FORMAT", "load", "read_header", "save"]
 
 #: Version of the format; a reader takes files up to its own.
 FORMAT = 1
-HEADER = "mercer.json"
 
 # Where the types are that a file may hold: the public estimators and kernels of these.
 MODULES = ("mercer", "mercer.images", "mercer.kernels", "mercer.kernels.base")
@@ -98,8 +99,9 @@ def save(
     if unknown:
         raise TypeError(_why_not(model, sorted(unknown)))
     with ZipFile(content, "a") as archive:
-        _check_keys(model, json.loads(archive.read("schema.json")))
+        _check_keys(model, json.loads(archive.read(SCHEMA)))
         archive.writestr(HEADER, header)
+    _check_readable(model, content)
     with replacing(path) as file:
         file.write(content.getbuffer())
 
@@ -134,7 +136,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
         unknown = set(skops.get_untrusted_types(data=data)) - names
         model = None if unknown else skops.loads(data, trusted=sorted(names))
         for part in _parts(model, {}):
-            _check_part(part)
+            check_fitted(part)
     except Exception as error:
         raise ValueError(_damaged(path, error)) from error
     if unknown:
@@ -253,6 +255,18 @@ def _why_not(model: BaseEstimator, unknown: list[str]) -> str:
     )
 
 
+def _check_readable(model: BaseEstimator, content: io.BytesIO) -> None:
+    """Refuse now what :func:`load` would refuse."""
+    try:
+        with ZipFile(content) as archive:
+            check_archive(archive, len(content.getbuffer()))
+    except ValueError as error:
+        raise TypeError(
+            f"This {type(model).__name__} cannot be stored: {error}. Use pickle or "
+            "joblib for files that you trust."
+        ) from error
+
+
 def _check_keys(model: BaseEstimator, state: Any) -> None:
     """Refuse dicts that would come back changed: their keys are stored as text."""
     if isinstance(state, list):
@@ -295,9 +309,12 @@ def _read_header(data: bytes, path: Any) -> Any:
         )
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            wrong = archive.testzip()
-            names = archive.namelist()
-            header = json.loads(archive.read(HEADER)) if HEADER in names else None
+            if HEADER not in archive.namelist():
+                header, wrong = None, None
+            else:
+                check_archive(archive, len(data))
+                wrong = archive.testzip()
+                header = json.loads(archive.read(HEADER))
     except Exception as error:
         raise ValueError(_damaged(path, error)) from error
     if wrong is not None:
@@ -350,23 +367,3 @@ def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
         inside = vars(thing).values()
     for part in inside:
         yield from _parts(part, seen)
-
-
-def _check_part(part: Any) -> None:
-    """Refuse arrays that do not fit: compiled code does not look at the bounds."""
-    if sparse.issparse(part) and part.format in ("csr", "csc", "bsr"):
-        part.check_format(full_check=True)
-    if not isinstance(part, KernelMachine) or not hasattr(part, "support_"):
-        return
-    n = len(part.support_)
-    shape = (n, part.n_features_in_)
-    if isinstance(part.kernel_, Precomputed):
-        shape = (0, 0)
-    counts = getattr(part, "n_support_", np.array([n]))
-    if not (
-        part.support_vectors_.shape == shape
-        and part.dual_coef_.shape[1] == n
-        and counts.min(initial=0) >= 0
-        and counts.sum() == n
-    ):
-        raise ValueError(f"the arrays of {type(part).__name__} do not fit together")

@@ -1,0 +1,119 @@
+"""What a model file may hold, checked before any of it is unpacked.
+
+A file of a few megabytes must not become gigabytes of memory, whatever it claims:
+:func:`mercer.save` does not compress, so no member may be larger than the file; each
+member is there because the schema names it, once; and an array has the bytes that its
+shape and type ask for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from zipfile import ZIP_STORED, ZipFile
+
+from numpy.lib import format as npy
+
+__all__ = ["HEADER", "SCHEMA", "check_archive"]
+
+HEADER, SCHEMA = "mercer.json", "schema.json"
+# SciPy compresses the arrays of a sparse matrix, in a zip archive inside the file.
+SPARSE = {f"{name}.npy" for name in ("data", "indices", "indptr", "shape", "format")}
+SPARSE_OPTIONAL = {"_is_array.npy"}
+# Bytes of a sparse matrix that are always fine, and how many for a byte in the file:
+# real data stay far below, and the worst that the compression can do is 1000.
+SMALL, MOST_PER_BYTE = 2**26, 100
+
+
+class _Named(NamedTuple):
+    """A member that a node of the schema names."""
+
+    file: Any
+    loader: Any
+    key: Any  #: by which nodes are told apart when the file is loaded
+
+
+def check_archive(archive: ZipFile, size: int) -> None:
+    """Raise ValueError if a file of so many bytes holds what it should not."""
+    members = {member.filename: member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("two members have the same name")
+    for name, member in members.items():
+        if member.compress_type != ZIP_STORED:
+            raise ValueError(f"{name} is compressed, and mercer.save does not compress")
+    if sum(member.file_size for member in members.values()) > size:
+        raise ValueError("the members claim to be larger than the file")
+    if SCHEMA not in members:
+        raise ValueError(f"there is no {SCHEMA}")
+    named = list(_walk(json.loads(archive.read(SCHEMA))))
+    keys: dict[Any, Any] = {}
+    for found in named:
+        if found.file not in members:
+            raise ValueError(f"{found.file} is missing")
+        if found.key is None or keys.setdefault(found.file, found.key) != found.key:
+            raise ValueError(f"{found.file} is there for several objects")
+    if unlisted := sorted(set(members) - {HEADER, SCHEMA, *keys}):
+        raise ValueError(f"{SCHEMA} does not name {unlisted[0]}")
+    for found in named:
+        if found.loader == "NdArrayNode":
+            with archive.open(found.file) as file:
+                _check_array(file, found.file, members[found.file].file_size)
+        elif found.loader == "SparseMatrixNode":
+            _check_sparse(archive.read(found.file), found.file)
+
+
+def _walk(state: Any) -> Iterator[_Named]:
+    """Walk over the schema, and yield what names a member."""
+    waiting = [state]
+    while waiting:
+        state = waiting.pop()
+        if isinstance(state, list):
+            waiting += state
+        if not isinstance(state, dict):
+            continue
+        waiting += state.values()
+        loader = state.get("__loader__")
+        if isinstance(loader, str) and isinstance(state.get("file"), str):
+            yield _Named(state["file"], loader, state.get("__id__"))
+        if loader == "NdArrayNode" and state.get("type") == "json":
+            # Lists inside lists that share their parts could grow without bound.
+            shape = state.get("shape", {})
+            if len(shape.get("content", ())) != 1:
+                raise ValueError("an array of objects has more than one dimension")
+
+
+def _check_array(file: Any, name: str, size: int) -> None:
+    """Compare the shape and type of an array with the bytes that are there."""
+    version = npy.read_magic(file)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"{name} has the unknown version {version}")
+    first = version[0] == 1
+    read = npy.read_array_header_1_0 if first else npy.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0:
+        raise ValueError(f"{name} is an array of {dtype} of shape {shape}")
+    if math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError(
+            f"{name} should be an array of {dtype} of shape {shape}, which does not "
+            f"fit into {size} bytes"
+        )
+
+
+def _check_sparse(content: bytes, name: str) -> None:
+    with ZipFile(io.BytesIO(content)) as archive:
+        members = {member.filename: member.file_size for member in archive.infolist()}
+        if len(members) < len(archive.infolist()) or not (
+            members.keys() >= SPARSE and members.keys() <= SPARSE | SPARSE_OPTIONAL
+        ):
+            raise ValueError(f"{name} is not a sparse matrix of rows or columns")
+        if sum(members.values()) > max(SMALL, MOST_PER_BYTE * len(content)):
+            raise ValueError(
+                f"{name} claims {sum(members.values())} bytes, packed into "
+                f"{len(content)}"
+            )
+        for part, size in members.items():
+            with archive.open(part) as file:
+                _check_array(file, f"{name}, {part}", size)
