@@ -15,8 +15,11 @@ from sklearn.base import BaseEstimator
 import mercer
 
 ROOT = Path(mercer.__file__).parent
-FILES = sorted(ROOT.rglob("*.py"))
-NAMES = [str(path.relative_to(ROOT)) for path in FILES]
+#: Text and syntax tree of every module, by its path below the package.
+FILES = {
+    path.relative_to(ROOT).as_posix(): (path.read_text(), ast.parse(path.read_text()))
+    for path in sorted(ROOT.rglob("*.py"))
+}
 MODULES = [
     "mercer",
     *(m.name for m in pkgutil.walk_packages(mercer.__path__, "mercer.")),
@@ -27,7 +30,6 @@ ESTIMATORS = [
     if inspect.isclass(value := getattr(mercer, name))
     and issubclass(value, BaseEstimator)
 ]
-every_file = pytest.mark.parametrize("path", FILES, ids=NAMES)
 
 
 def imported(tree):
@@ -48,42 +50,42 @@ def called(tree):
             yield ast.unparse(decorator).split("(")[0].split(".")[-1]
 
 
-@every_file
-def test_numba_is_met_in_one_place(path):
-    tree = ast.parse(path.read_text())
-    if path == ROOT / "core" / "jit.py":
-        assert "numba" in imported(tree)
-    else:
-        assert "numba" not in imported(tree)
-        assert not {"njit", "vectorize", "guvectorize"} & set(called(tree))
+def test_numba_is_met_in_one_place():
+    compilers = {"njit", "vectorize", "guvectorize"}
+    found = [
+        name
+        for name, (_, tree) in FILES.items()
+        if "numba" in imported(tree) or compilers & set(called(tree))
+    ]
+    assert found == ["core/jit.py"]
 
 
-@every_file
-def test_files_are_short(path):
-    assert len(path.read_text().splitlines()) <= 600
+def test_files_are_short():
+    lengths = {name: len(text.splitlines()) for name, (text, _) in FILES.items()}
+    assert {name: n for name, n in lengths.items() if n > 600} == {}
 
 
-@every_file
-def test_nothing_is_printed(path):
-    assert "print" not in called(ast.parse(path.read_text()))
+def test_nothing_is_printed():
+    found = [name for name, (_, tree) in FILES.items() if "print" in called(tree)]
+    assert found == []
 
 
-@every_file
-def test_every_file_says_what_it_is(path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_every_file_says_what_it_is():
+    found = [name for name, (_, tree) in FILES.items() if not ast.get_docstring(tree)]
+    assert found == []
 
 
-@every_file
-def test_names_say_what_is_inside(path):
-    assert path.stem not in {"utils", "helpers", "common", "misc"}
+def test_names_say_what_is_inside():
+    vague = {"utils", "helpers", "common", "misc"}
+    assert [name for name in FILES if Path(name).stem in vague] == []
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_public_names_exist(name):
-    module = importlib.import_module(name)
-    public = getattr(module, "__all__", [])
-    assert len(set(public)) == len(public)
-    assert [n for n in public if not hasattr(module, n)] == []
+def test_public_names_exist():
+    for name in MODULES:
+        module = importlib.import_module(name)
+        public = getattr(module, "__all__", [])
+        assert len(set(public)) == len(public), name
+        assert [n for n in public if not hasattr(module, n)] == [], name
 
 
 def test_something_is_public():

@@ -97,15 +97,21 @@ class GramProduct:
             yield columns, values
 
     def _pieces(self, k: int) -> Iterator[tuple[slice, NDArray]]:
+        """Yield a strip in pieces whose widths do not depend on what is kept.
+
+        What "auto" keeps depends on the memory that is free, and sums over pieces of
+        other widths are rounded otherwise: results would change from run to run.
+        """
         rows = self._strips[k]
-        if k not in self._kept:
-            yield from self._tiles(rows)
-            return
-        strip = self._kept[k]
-        for first in range(0, strip.shape[1], PIECE_COLUMNS):
-            values = strip[:, first : first + PIECE_COLUMNS]
-            stop = rows.start + first + values.shape[1]
-            yield slice(rows.start + first, stop), values
+        if k in self._kept:
+            parts = iter([(slice(rows.start, self.n), self._kept[k])])
+        else:
+            parts = self._tiles(rows)
+        for columns, values in parts:
+            for first in range(0, values.shape[1], PIECE_COLUMNS):
+                piece = values[:, first : first + PIECE_COLUMNS]
+                start = columns.start + first
+                yield slice(start, start + piece.shape[1]), piece
 
     def times(self, V: NDArray) -> NDArray:
         """Return ``K @ V``, shape (n, p), in double precision."""

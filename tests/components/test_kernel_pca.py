@@ -43,6 +43,26 @@ def test_budget_does_not_show(X, cache_size):
     assert model.eigenvectors_.dtype == np.float32
 
 
+def test_budget_does_not_show_in_the_last_bit(rng):
+    # "auto" depends on the memory that is free, and is another one in every run.
+    X = rng.standard_normal((1500, 4))
+    models = [
+        KernelPCA(2, kernel="rbf", cache_size=cache_size).fit(X)
+        for cache_size in (0.01, 3.0, "auto")
+    ]
+    for other in models[1:]:
+        assert np.array_equal(other.eigenvalues_, models[0].eigenvalues_)
+        assert np.array_equal(other.eigenvectors_, models[0].eigenvectors_)
+        assert np.array_equal(other.residuals_, models[0].residuals_)
+        assert np.array_equal(other.transform(X[:9]), models[0].transform(X[:9]))
+
+
+@pytest.mark.parametrize("solver", ["dense", "lanczos", "arpack", "randomized"])
+def test_a_fit_without_a_seed_is_repeatable(X, solver):
+    one, two = (KernelPCA(2, kernel="rbf", eigen_solver=solver) for _ in range(2))
+    assert np.array_equal(one.fit_transform(X), two.fit_transform(X))
+
+
 def test_certificate_is_true(X):
     model = KernelPCA(4, kernel="rbf", gamma=0.2, random_state=0).fit(X)
     n = len(X)
@@ -87,6 +107,33 @@ def test_sparse_samples(X):
     dense = KernelPCA(2, kernel="rbf", random_state=0).fit(S.toarray())
     assert model.transform(S[:9]) == pytest.approx(dense.transform(S[:9].toarray()))
     assert model.transform(S[:9].toarray()) == pytest.approx(model.transform(S[:9]))
+
+
+def test_pre_images_of_sparse_samples(X):
+    S = sparse.csr_array(X[:300] * (X[:300] > 0))
+    options = {"kernel": "rbf", "gamma": 0.5, "fit_inverse_transform": True}
+    for preimage in ("ridge", "fixed-point"):
+        model = KernelPCA(3, preimage=preimage, **options).fit(S)
+        dense = KernelPCA(3, preimage=preimage, **options).fit(S.toarray())
+        Y = dense.transform(S[:9].toarray())
+        found = model.inverse_transform(Y)
+        assert found == pytest.approx(dense.inverse_transform(Y), abs=1e-6)
+    assert model.denoise(S[:9]) == pytest.approx(
+        dense.denoise(S[:9].toarray()), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_tags_say_whether_sparse_samples_are_taken(X, kernel, inverse):
+    model = KernelPCA(2, kernel=kernel, fit_inverse_transform=inverse)
+    S = sparse.csr_array(X[:30] @ X[:30].T)
+    if model.__sklearn_tags__().input_tags.sparse:
+        model.fit(S)
+    else:
+        with pytest.raises((TypeError, ValueError), match="precomputed"):
+            model.fit(S)
+    assert model.__sklearn_tags__().input_tags.sparse == (kernel != "precomputed")
 
 
 @pytest.fixture

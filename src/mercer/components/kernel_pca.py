@@ -68,6 +68,8 @@ class KernelPCA(
         Ridge of the map from coordinates back to samples.
     fit_inverse_transform : bool, default=False
         Whether to learn that map: n x n values more, and the time of a linear system.
+        The samples that it leads to are dense, and so is what it keeps of sparse ones:
+        n x n_features values.
     eigen_solver : str, default="auto"
         "dense" (LAPACK, the whole matrix), "lanczos" (blocks of vectors, the matrix
         within the memory budget), "arpack" (one vector at a time), "randomized" (the
@@ -83,7 +85,8 @@ class KernelPCA(
     remove_zero_eig : bool, default=False
         Whether to drop components with eigenvalue 0.
     random_state : int, RandomState instance or None, default=None
-        For the start of the iterations.
+        For the start of the iterations. None is one start for all fits: a fit that is
+        repeated gives the same numbers to the last bit.
     copy_X : bool, default=True
         Whether the samples are copied, so that the model survives their change.
     n_jobs : int, default=None
@@ -227,7 +230,7 @@ class KernelPCA(
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = not self._is_precomputed()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.pairwise = self._is_precomputed()
         return tags
@@ -246,7 +249,7 @@ class KernelPCA(
         -------
         self
         """
-        self._check_preimage(X)
+        self._check_preimage()
         views = views_of(X)
         X = self._validate(X, copy=self.copy_X)
         gamma = 1.0 / X.shape[1] if self.gamma is None else self.gamma
@@ -259,7 +262,8 @@ class KernelPCA(
             float(self.tol),
             self.max_iter,
             self.iterated_power,
-            check_random_state(self.random_state),
+            # The start decides about rounding, not about what is found.
+            check_random_state(0 if self.random_state is None else self.random_state),
         )
         progress = StepProgress(self, X, y, self.verbose)
         with Threads(self.n_jobs) as threads:

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.arrays import as_dense
 from mercer.featurespace import FeatureSpace
 from mercer.gram import Tiles, gram_matrix, warm_up
 from mercer.kernels.base import Kernel, OnColumns
@@ -87,13 +88,9 @@ class PreImages(FeatureSpace):
     _coordinates: Any
     transform: Any
 
-    def _check_preimage(self, X: Any) -> None:
+    def _check_preimage(self) -> None:
         if self.fit_inverse_transform and self._is_precomputed():
             raise ValueError("Cannot fit_inverse_transform with a precomputed kernel.")
-        if self.fit_inverse_transform and sparse.issparse(X):
-            raise NotImplementedError(
-                "Inverse transform not implemented for sparse matrices!"
-            )
         if self.preimage == "fixed-point" and not (
             isinstance(self.kernel, RBF) or self.kernel == "rbf"
         ):
@@ -103,7 +100,7 @@ class PreImages(FeatureSpace):
                 "fit_inverse_transform=True."
             )
 
-    def _fit_ridge(self, X: NDArray) -> None:
+    def _fit_ridge(self, X: Any) -> None:
         if any(isinstance(part, OnColumns) for part in _parts(self.kernel_)):
             raise ValueError(
                 "fit_inverse_transform applies the kernel to coordinates, and this "
@@ -112,7 +109,9 @@ class PreImages(FeatureSpace):
         self.X_transformed_fit_ = self._coordinates()
         values = self._kernel_of_coordinates(self.X_transformed_fit_)
         values.flat[:: len(values) + 1] += self.alpha
-        self.dual_coef_ = linalg.solve(values, X, assume_a="pos", overwrite_a=True)
+        # Pre-images are sums of samples: they are dense where the samples are sparse.
+        wanted = as_dense(X)
+        self.dual_coef_ = linalg.solve(values, wanted, assume_a="pos", overwrite_a=True)
 
     def _kernel_of_coordinates(self, Y: NDArray, Z: Any = None) -> NDArray:
         return gram_matrix(self.kernel_, Y, Z, n_jobs=self.n_jobs)
@@ -159,7 +158,7 @@ class PreImages(FeatureSpace):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or CSR matrix of shape (n_samples, n_features)
 
         Returns
         -------
@@ -172,16 +171,14 @@ class PreImages(FeatureSpace):
             )
         return self._settle(self.transform(X).astype(np.float64), X).astype(X.dtype)
 
-    def _settle(self, coordinates: NDArray, start: NDArray) -> NDArray:
-        if sparse.issparse(self.X_fit_):
-            raise TypeError("The fixed-point iteration needs dense samples.")
+    def _settle(self, coordinates: NDArray, start: Any) -> NDArray:
         with Threads(self.n_jobs) as threads:
             return fixed_points(
                 self.kernel_,
-                self.X_fit_,
+                as_dense(self.X_fit_),
                 self._weights,
                 coordinates,
-                start,
+                as_dense(start),
                 threads,
             )
 
