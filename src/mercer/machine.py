@@ -154,6 +154,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             cache_size=self.cache_size,
             shrinking=self.shrinking,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
+            refines=self._problems_per_machine(),
         )
         with Threads(self.n_jobs) as threads:
             progress = FitProgress(self, X, y, self.verbose, threads.stop)

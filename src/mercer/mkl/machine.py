@@ -221,8 +221,7 @@ class MultiKernelMachine(KernelMachine):
             )  # fmt: skip
             weights = end.last.weights
             if kernels:
-                kernel = weighted_sum(kernels, weights * store.factors)
-                end = settled(problem, end, kernel, X, part.samples)
+                end = settled(problem, end, kernels, store.factors, X, part.samples)
             is_within = end.last.is_within(self.tol)
             converged.append(is_within)
             found.append(end)
