@@ -1,16 +1,29 @@
-"""Whether problems are convex, and what gaps say where they are not."""
+"""Whether gaps are bounds, and how exact they are."""
 
 import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mercer
 from mercer import SVC, SVR, MKLClassifier, MKLRegressor, NuSVC, OnlineSVC
 from mercer.certificates import is_definite
+from mercer.core.problem import (
+    c_svc,
+    certify,
+    epsilon_svr,
+    nu_svc,
+    nu_svr,
+    one_class,
+    svdd,
+)
 from mercer.kernels import RBF, Custom, Linear, Sigmoid
+from mercer.kernels.operand import Operand
 from mercer.selection import svm_path
+from mercer.solvers import Settings, TaskSpec, solve_many
+from mercer.threads import Threads
 
 MACHINES = ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVDD"]
 every_machine = pytest.mark.parametrize("name", MACHINES)
@@ -244,3 +257,81 @@ def test_shared_matrices(samples):
     for matrix, is_convex in ((K, True), (indefinite, False)):
         (point,) = svm_path(matrix, y, [1.0], estimator=SVC(kernel="precomputed"))
         assert point.model.is_convex_ is is_convex
+
+
+N = 2200  # enough for single precision to be tried
+PROBLEMS = {
+    "C-SVC": lambda y, w: c_svc(y, 20.0 * w),
+    "nu-SVC": lambda y, w: nu_svc(y, w, 0.3),
+    "epsilon-SVR": lambda y, w: epsilon_svr(y * w, 5.0 * w, 0.2),
+    "nu-SVR": lambda y, w: nu_svr(y * w, 5.0 * w, 0.3),
+    "one-class": lambda y, w: one_class(w, 0.2),
+    "SVDD": lambda y, w: svdd(np.ones(len(y)), w / 100),
+}
+
+
+@pytest.fixture(scope="module")
+def many_samples():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, 10))
+    side = np.where(X[:, 0] + 0.3 * rng.standard_normal(N) > 0, 1.0, -1.0)
+    return X, side, rng.uniform(0.5, 1.5, N)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("form", ["double", "single", "CSR"])
+def test_objective_and_gap_are_those_of_double_precision(many_samples, name, form):
+    X, side, weight = many_samples
+    if form == "CSR":
+        X = sparse.csr_array(np.where(np.abs(X) < 1.0, 0.0, X))
+    data = X.astype(np.float32) if form == "single" else X
+    kernel = RBF(0.1)
+    problem = PROBLEMS[name](side, weight)
+    with Threads(2) as threads:
+        (found,) = solve_many(
+            kernel,
+            Operand(data),
+            [0, N],
+            [TaskSpec(problem, (0,))],
+            Settings(refines=1),
+            threads,
+        )
+    K = kernel.block(data.astype(np.float64))
+    exact = certify(problem, found.beta, K @ np.bincount(problem.row, found.beta, N))
+    assert found.converged
+    assert np.abs(found.f - K @ np.bincount(problem.row, found.beta, N)).max() > 1e-9
+    assert found.objective == pytest.approx(exact.objective, rel=1e-12)
+    assert found.bias == pytest.approx(exact.bias, rel=1e-9)
+    assert found.dual_gap == pytest.approx(
+        exact.dual_gap, rel=2e-4, abs=1e-8 * abs(exact.objective)
+    )
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_objectives_of_several_classes(many_samples, scheme, n_jobs):
+    X, side, _ = many_samples
+    y = (side > 0) + 2 * (X[:, 1] > 0.5)
+    settings = dict(C=50.0, gamma=0.1, multiclass=scheme, n_jobs=n_jobs)
+    model = SVC(**settings, probability=n_jobs == 2, random_state=0).fit(X, y)
+    B = model._weights().matrix.toarray()
+    K = rbf_kernel(model.support_vectors_, gamma=0.1)
+    expected = 0.5 * (B * (K @ B)).sum(axis=0) - np.abs(B).sum(axis=0)
+    np.testing.assert_allclose(model.objective_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["shared", "per-task"])
+def test_objectives_of_several_kernels(many_samples, weights):
+    X, side, _ = many_samples
+    y = (side > 0) + 2 * (X[:, 1] > 0.5)
+    kernels = [RBF(0.02), RBF(0.3), Linear()]
+    model = MKLClassifier(kernels, C=10.0, weights=weights, multiclass="ovo").fit(X, y)
+    B = model._weights().matrix.toarray()
+    grams = [kernel.block(model.support_vectors_) for kernel in kernels]
+    parts = zip(model._factors, grams, strict=True)
+    s = np.array([factor * (B * (K @ B)).sum(axis=0) for factor, K in parts])
+    linear = np.abs(B).sum(axis=0)
+    if weights == "shared":
+        s, linear = s.sum(axis=1, keepdims=True), linear.sum()
+    expected = 0.5 * np.linalg.norm(s, axis=0) - linear
+    np.testing.assert_allclose(np.atleast_1d(model.objective_), expected, rtol=1e-12)

@@ -1,11 +1,15 @@
 """Regression, ν-machines and novelty against scikit-learn, and their certificates."""
 
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 import mercer
 from certificate import kernel_matrix
@@ -240,3 +244,43 @@ def test_all_weights_gone(name):
     X, y, _ = samples(name)
     with pytest.raises(ValueError, match="zero or negative weights"):
         getattr(mercer, name)().fit(X, y, sample_weight=-np.ones(len(y)))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
+@pytest.mark.parametrize("name", ["SVC", *MACHINES, "SVDD", "MKLClassifier"])
+def test_dense_and_sparse_copies_have_the_same_solution(name, kernel):
+    """Of small data, whatever the tolerance: many solutions are within it."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X)[:400], y[:400]
+    model = getattr(mercer, name)(**{"nu": 0.1} if name == "NuSVC" else {})
+    if name == "MKLClassifier":
+        model.set_params(kernels=["rbf", kernel])
+    else:
+        model.set_params(kernel=kernel)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a margin that means little
+        dense = clone(model).fit(X, y)
+        other = clone(model).fit(sparse.csr_array(X), y)
+    assert sparse.issparse(other.support_vectors_)
+    np.testing.assert_array_equal(other.support_, dense.support_)
+    scale = np.abs(dense.dual_coef_).max()
+    np.testing.assert_allclose(
+        other.dual_coef_.toarray(), dense.dual_coef_, rtol=0, atol=1e-9 * scale
+    )
+    np.testing.assert_allclose(other.intercept_, dense.intercept_, rtol=1e-9)
+
+
+def test_a_function_gets_sparse_samples_as_they_are(rng):
+    X = sparse.csr_array(rng.standard_normal((30, 4)))
+    seen = []
+
+    def product(A, B):
+        seen.append(sparse.issparse(A) and sparse.issparse(B))
+        return (A @ B.T).toarray()
+
+    y = np.arange(30) % 2
+    mercer.SVC(kernel=product).fit(X, y)
+    mercer.SVC(kernel=mercer.kernels.Custom(product)).fit(X, y)
+    mercer.MKLClassifier([mercer.kernels.Custom(product), "rbf"]).fit(X, y)
+    assert seen
+    assert all(seen)

@@ -38,9 +38,12 @@ FORMATS = {
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "laplacian"])
-def test_sparse_equals_dense(problem, form, kernel):
+@pytest.mark.parametrize("is_small", [True, False])
+def test_sparse_equals_dense(problem, form, kernel, is_small, monkeypatch):
     X, y = problem
     S = FORMATS[form](X)
+    if not is_small:  # a large matrix is worked on as it is
+        monkeypatch.setattr("mercer.arrays.SMALL", 0)
     dense = SVC(**TIGHT, kernel=kernel).fit(X, y)
     model = SVC(**TIGHT, kernel=kernel).fit(S, y)
     assert sparse.issparse(model.support_vectors_)

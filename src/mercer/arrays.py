@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["as_dense", "frozen", "is_numeric", "refuse_other_things", "things"]
+__all__ = [
+    "as_dense",
+    "dense_if_small",
+    "frozen",
+    "is_numeric",
+    "refuse_other_things",
+    "things",
+]
+
+# Sparse matrices of up to so many values, zeros included, are worked on as dense ones.
+SMALL = 2**20
 
 
 def is_numeric(X: Any) -> bool:
@@ -56,3 +66,15 @@ def frozen(values: Any) -> Any:
 def as_dense(values: Any) -> NDArray:
     """Return a sparse matrix or an array as an array."""
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
+
+
+def dense_if_small(X: Any) -> Any:
+    """Return a small sparse matrix as a dense one, and anything else as it is.
+
+    Products of sparse rows add up in another order.  That changes the last digits of
+    kernel values, and these may decide which of many solutions within the tolerance is
+    found: a dense and a sparse copy of small data should have the same one.
+    """
+    if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
+        return X.toarray()
+    return X

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
-from mercer.gram import WholeGram, run_tiles
-from mercer.kernels.base import Definiteness, Kernel
+from mercer.gram import WholeGram, own_scratch, run_tiles
+from mercer.kernels.base import Definiteness, Kernel, evaluate_once
 from mercer.kernels.operand import Operand, Pair
 from mercer.threads import Threads
 
@@ -22,6 +22,8 @@ __all__ = [
     "are_spoilt",
     "is_definite",
     "kernel_values",
+    "products_on_support",
+    "refine",
     "rounding_errors",
     "some_rows",
     "to_solution",
@@ -31,6 +33,8 @@ __all__ = [
 SAMPLED_ROWS = 64
 # Support vectors that are looked at together.
 PART = 512
+# Tiles of so many support vectors by so many that are computed before they are summed.
+TILES_AT_ONCE = 64
 # Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
 # more rows, a part of so many is.
 TESTED_ROWS = 512
@@ -83,7 +87,7 @@ def rounding_errors(
         if isinstance(data, WholeGram):
             values = data.matrix[np.ix_(sample, part)].astype(np.float64)
         else:
-            both = [Operand(data.raw_rows(r).astype(float)) for r in (sample, part)]
+            both = [_in_double(data, rows) for rows in (sample, part)]
             values = kernel.evaluate(Pair(*both))
         return (coefficients[part].T @ values.T).T
 
@@ -97,6 +101,100 @@ def rounding_errors(
         if here.any():
             errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
     return errors
+
+
+def refine(
+    kernel: Kernel, data: Operand, tasks: Sequence[Task], threads: Threads
+) -> None:
+    """Compute ``f`` anew on the support vectors, in double precision.
+
+    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
+    samples that are not support vectors hardly add to it. The KKT gap stays that of the
+    solver, for which rounding errors are estimated.
+    """
+    tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
+    found = products_on_support([kernel], data, tasks, threads)
+    for task, (rows, values) in zip(tasks, found, strict=True):
+        before = task.certificate or certify(task.problem, task.beta, task.f)
+        task.f[rows] = values[0]
+        after = certify(task.problem, task.beta, task.f)
+        task.certificate = after._replace(kkt_gap=before.kkt_gap)
+
+
+def products_on_support(
+    kernels: Sequence[Kernel], data: Operand, tasks: Sequence[Task], threads: Threads
+) -> list[tuple[NDArray, NDArray]]:
+    """Return, for each task, its support vectors and ``K_k beta`` on these.
+
+    They are rows of the task, and values of shape (n_kernels, n_rows) that come from
+    kernel values in double precision, of which one triangle is computed.
+    """
+    by_row = [np.bincount(t.problem.row, t.beta, len(t.f)) for t in tasks]
+    rows = [np.flatnonzero(values) for values in by_row]
+    used = [task.gram_rows(own) for task, own in zip(tasks, rows, strict=True)]
+    groups = []
+    for together in _sharing(tasks, used):
+        everything = np.unique(np.concatenate([used[t] for t in together]))
+        weights = np.zeros((len(everything), len(together)))
+        at = [np.searchsorted(everything, used[t]) for t in together]
+        for column, t in enumerate(together):
+            weights[at[column], column] = by_row[t][rows[t]]
+        total = np.zeros((len(kernels), *weights.shape))
+        groups.append((together, at, everything, weights, total))
+    tiles = [
+        (g, slice(a, a + PART), slice(b, b + PART))
+        for g, group in enumerate(groups)
+        for b in range(0, len(group[2]), PART)
+        for a in range(0, b + 1, PART)
+    ]
+    is_shared = sum(1 for kernel in kernels for _ in kernel.leaves()) > 1
+
+    def multiply(tile: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
+        g, left, right = tile
+        _, _, everything, weights, _ = groups[g]
+        anchor = _in_double(data, everything[right])
+        other = anchor if left == right else _in_double(data, everything[left])
+        pair = Pair(other, anchor, shared=is_shared, scratch=own_scratch())
+        above, below = [], []
+        for kernel in kernels:
+            values = evaluate_once(kernel, pair)
+            above.append(values @ weights[right])
+            below.append(values.T @ weights[left])
+        return np.array(above), np.array(below)
+
+    # A few at a time, for each has results to keep, and in order, so that sums do not
+    # depend on the threads.
+    for first in range(0, len(tiles), TILES_AT_ONCE):
+        batch = tiles[first : first + TILES_AT_ONCE]
+        results = run_tiles(kernels, threads, multiply, batch)
+        for (g, left, right), (above, below) in zip(batch, results, strict=True):
+            total = groups[g][-1]
+            total[:, left] += above
+            if left != right:
+                total[:, right] += below
+    found = {
+        t: total[:, at[column], column]
+        for together, at, _, _, total in groups
+        for column, t in enumerate(together)
+    }
+    return [(own, found[t]) for t, own in enumerate(rows)]
+
+
+def _in_double(data: Operand, rows: NDArray) -> Operand:
+    return Operand(data.raw_rows(rows).astype(np.float64, copy=False))
+
+
+def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
+    """Return which tasks are to share kernel values: where that makes them fewer."""
+    by_blocks: dict[tuple[int, ...], list[int]] = {}
+    for t, task in enumerate(tasks):
+        by_blocks.setdefault(tuple(task.blocks), []).append(t)
+    groups = []
+    for together in by_blocks.values():
+        union = np.unique(np.concatenate([used[t] for t in together]))
+        apart = sum(len(used[t]) ** 2 for t in together)
+        groups += [together] if len(union) ** 2 <= apart else [[t] for t in together]
+    return groups
 
 
 def are_convex(
@@ -155,7 +253,7 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
     def values(rows: NDArray) -> NDArray:
         if isinstance(data, WholeGram):
             return data.matrix[np.ix_(rows, rows)]
-        part = Operand(data.raw_rows(rows).astype(np.float64))
+        part = _in_double(data, rows)
         return kernel.evaluate(Pair(part, part))
 
     return values

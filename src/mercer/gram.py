@@ -37,6 +37,7 @@ __all__ = [
     "WholeGram",
     "apply",
     "gram_matrix",
+    "is_custom",
     "own_scratch",
     "run_tiles",
     "warm_up",
@@ -109,11 +110,16 @@ class Tiles:
         return self._kernel.evaluate(pair)
 
 
+def is_custom(kernel: Kernel) -> bool:
+    """Tell whether a user's own function is a part of the kernel."""
+    return any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+
+
 def run_tiles(
     kernels: Sequence[Kernel], threads: Threads, work: Any, tiles: Sequence
 ) -> list:
     """Run tile jobs in threads; a user's own function only ever in one at a time."""
-    if any(isinstance(leaf, Custom) for kernel in kernels for leaf in kernel.leaves()):
+    if any(map(is_custom, kernels)):
         return threads.map(lambda every: [work(t) for t in every], [tiles])[0]
     return threads.map(work, tiles)
 
@@ -179,7 +185,7 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
 
 def warm_up(kernel: Kernel, operand: Operand) -> None:
     """Derive what the kernel keeps of an operand before threads ask for its parts."""
-    if not any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
+    if not is_custom(kernel):
         kernel.evaluate(Pair(operand.rows(slice(0, 1)), operand))
 
 

@@ -27,12 +27,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.arrays import as_dense, frozen, is_numeric, refuse_other_things, things
+from mercer.arrays import (
+    as_dense,
+    dense_if_small,
+    frozen,
+    is_numeric,
+    refuse_other_things,
+    things,
+)
 from mercer.certificates import Values, all_of, are_convex, kernel_values
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
-from mercer.gram import WholeGram, apply
+from mercer.gram import WholeGram, apply, is_custom
 from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
@@ -146,7 +153,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
         )
         tasks = self._tasks(targets, weight)
-        self.kernel_ = self._make_kernel().bind(X)
+        self.kernel_, samples = self._bound(X)
         settings = Settings(
             solver=self.solver,
             tol=self.tol,
@@ -154,10 +161,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             cache_size=self.cache_size,
             shrinking=self.shrinking,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
+            refines=self._problems_per_machine(),
         )
         with Threads(self.n_jobs) as threads:
             progress = FitProgress(self, X, y, self.verbose, threads.stop)
-            data = self._sorted(X, tasks, threads)
+            data = self._sorted(samples, tasks, threads)
             solutions = solve_many(
                 self.kernel_,
                 data,
@@ -204,6 +212,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             if is_convex is False:
                 judged[k * step] = judged[k * step]._replace(dual_gap=np.inf)
         return judged
+
+    def _bound(self, X: Any) -> tuple[Kernel, Any]:
+        """Return the kernel with its numbers, and the samples as it is to see them."""
+        kernel = self._make_kernel()
+        # A user's own function gets the samples as they were given.
+        samples = X if is_custom(kernel) else dense_if_small(X)
+        return kernel.bind(samples), samples
 
     def _make_kernel(self) -> Kernel:
         """Return the kernel, with the views that the training data named, if any."""

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.blockgram import BlockGram
-from mercer.certificates import are_spoilt, rounding_errors, to_solution
+from mercer.certificates import are_spoilt, refine, rounding_errors, to_solution
 from mercer.core.decompose import Task, decompose, refresh
 from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.gram import Demand, RowGram, WholeGram
+from mercer.gram import Demand, RowGram, WholeGram, is_custom
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.threads import Threads
@@ -83,6 +82,8 @@ class Settings(NamedTuple):
     shrinking: bool = True
     seed: int = 0
     precise: bool = False  #: whether single precision is out of the question
+    #: every so-many-th task is certified in double precision; 0 is none
+    refines: int = 0
 
 
 class TaskSpec(NamedTuple):
@@ -142,6 +143,9 @@ def solve_many(
             s._replace(n_iter=s.n_iter + t.n_iter)
             for s, t in zip(solutions, tasks, strict=True)
         ]
+    is_single = first.dtype == np.float32 and not is_custom(kernel)
+    if settings.refines and is_single and isinstance(data, Operand):
+        refine(kernel, data, tasks[:: settings.refines], threads)
     return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
@@ -156,7 +160,7 @@ def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
         and settings.tol >= LEAST_FOR_SINGLE
         and settings.solver in ("auto", "smo", "decompose")
         and len(data) >= SINGLE_FROM
-        and not any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+        and not is_custom(kernel)
     )
 
 
@@ -234,7 +238,7 @@ def _wants_blocks(
         settings.solver == "auto"
         and largest <= min(SMALL_TASK, len(data) // 2)
         and values * data.dtype.itemsize <= budget
-        and not any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+        and not is_custom(kernel)
     )
 
 

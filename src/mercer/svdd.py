@@ -209,8 +209,8 @@ class SVDD(OutlierMixin, SingleMachine):
         if self._is_precomputed():
             self._diag = np.array(X.diagonal(), dtype=np.float64)
         else:
-            kernel = self._make_kernel().bind(X)
-            self._diag = np.asarray(kernel.diagonal(Operand(X)), dtype=np.float64)
+            kernel, samples = self._bound(X)
+            self._diag = np.asarray(kernel.diagonal(Operand(samples)), dtype=np.float64)
         return X, y
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:

@@ -8,14 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.certificates import is_definite, rounding_errors, some_rows, to_solution
+from mercer.certificates import (
+    is_definite,
+    products_on_support,
+    rounding_errors,
+    some_rows,
+    to_solution,
+)
 from mercer.coefficients import Weights, coefficient_matrix
-from mercer.gram import apply
+from mercer.core.problem import certify
+from mercer.gram import apply, is_custom
 from mercer.kernels.base import Definiteness, Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
 from mercer.mkl.alternate import alternate
-from mercer.mkl.base import BaseGrams, Solved
+from mercer.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.mkl.chunks import Iteration, by_chunks
 from mercer.mkl.pairs import minimise
 from mercer.mkl.problem import Found, Problem, solve_fixed
@@ -132,31 +139,59 @@ def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool
 
 
 def settled(
-    problem: Problem, end: Found, kernel: Kernel, X: Any, samples: NDArray
+    problem: Problem,
+    end: Found,
+    kernels: list[Kernel],
+    factors: NDArray,
+    X: Any,
+    samples: NDArray,
 ) -> Found:
     """Certify once more, with the rounding errors of kernel values in the gap.
 
     They are estimated on a few samples; where that is not good enough, the products of
-    all samples that could matter are computed in double precision.
+    all samples that could matter are computed in double precision. On support vectors
+    they always are, so that the objective is exact. ``factors`` are what the kernels
+    are multiplied by.
     """
     last = end.last
+    kernel = weighted_sum(kernels, last.weights * factors)
     for task, solution in zip(problem.tasks, last.solutions, strict=True):
-        task.beta, task.f = solution.beta, solution.f
+        task.beta, task.f = solution.beta, solution.f.copy()
     data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
     operand = as_operand(data)
     errors = rounding_errors(kernel, operand, problem.tasks, problem.store.threads)
+    s = last.s
+    if not problem.store.is_double and not any(map(is_custom, kernels)):
+        products = products_on_support(
+            kernels, operand, problem.tasks, problem.store.threads
+        )
+        s = np.zeros(len(kernels))
+        for task, (rows, values) in zip(problem.tasks, products, strict=True):
+            beta = np.bincount(task.problem.row, task.beta, len(task.f))
+            task.f[rows] = (last.weights * factors) @ values
+            s += factors * (values @ beta[rows])
     solutions = [
-        s._replace(error=max(s.error, 2.0 * float(e)))
-        for s, e in zip(last.solutions, errors, strict=True)
+        solution._replace(
+            f=task.f,
+            bias=found.bias,
+            objective=found.objective,
+            dual_gap=found.dual_gap,
+            multipliers=found.multipliers,
+            error=max(solution.error, 2.0 * float(error)),
+        )
+        for solution, task, error in zip(
+            last.solutions, problem.tasks, errors, strict=True
+        )
+        for found in [certify(task.problem, task.beta, task.f)]
     ]
     problem.rounds.pop()
-    now = problem.certified(last.weights, Solved(solutions, last.s, last.F))
+    now = problem.certified(last.weights, Solved(solutions, s, last.F))
     if not now.is_within(problem.tol) and not problem.store.is_double:
         near = problem.margins(now) <= CLEARANCE * errors.max()
         compute_products(problem, kernel, operand, np.flatnonzero(near))
         solutions = [to_solution(task, 0.0, problem.tol) for task in problem.tasks]
         problem.rounds.pop()
-        now = problem.certified(last.weights, Solved(solutions, last.s, last.F))
+        now = problem.certified(last.weights, Solved(solutions, s, last.F))
     return problem.found(now)
 
 

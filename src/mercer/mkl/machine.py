@@ -18,11 +18,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.arrays import frozen
+from mercer.arrays import dense_if_small, frozen
 from mercer.certificates import all_of
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution, is_feasible
-from mercer.gram import apply
+from mercer.gram import apply, is_custom
 from mercer.kernels.base import Kernel, Scaled, with_views
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
@@ -121,8 +121,8 @@ class MultiKernelMachine(KernelMachine):
             )
         return Ball(float(p), float(self.penalty or 0.0))
 
-    def _base_kernels(self, X: Any) -> list[Kernel]:
-        """Return the kernels with their numbers."""
+    def _base_kernels(self) -> list[Kernel]:
+        """Return the kernels, with the views that the training data named, if any."""
         given = self.kernels
         if isinstance(given, str | Kernel):
             given = [given]
@@ -139,8 +139,7 @@ class MultiKernelMachine(KernelMachine):
                 "(n_kernels, n_samples, n_samples)."
             )
         views = self._views
-        named = [with_views(k, views) if views else k for k in kernels]
-        return [kernel.bind(X) for kernel in named]
+        return [with_views(k, views) if views else k for k in kernels]
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         self._ball()
@@ -161,13 +160,16 @@ class MultiKernelMachine(KernelMachine):
             sample_weight, anchor, dtype=np.float64, allow_all_zero_weights=True
         )
         tasks = self._tasks(targets, weight)
-        kernels = [] if self._is_precomputed() else self._base_kernels(X)
+        kernels = [] if self._is_precomputed() else self._base_kernels()
+        # A user's own function gets the samples as they were given.
+        samples = X if any(map(is_custom, kernels)) else dense_if_small(X)
+        kernels = [kernel.bind(samples) for kernel in kernels]
         with Threads(self.n_jobs) as threads:
             progress = FitProgress(self, X, y, self.verbose, threads.stop)
             # Where single precision is not enough, once more in double precision.
             for tol in (self.tol, 0.0):
-                store = self._store(X, kernels, tasks, threads, tol)
-                found, solutions = self._run(store, kernels, X, tasks, progress)
+                store = self._store(samples, kernels, tasks, threads, tol)
+                found, solutions = self._run(store, kernels, samples, tasks, progress)
                 is_over = max(f.n_iter for f in found) >= self._most_rounds()
                 if self.converged_ or store.is_double or is_over or threads.stop[0]:
                     break
@@ -231,8 +233,7 @@ class MultiKernelMachine(KernelMachine):
             )  # fmt: skip
             weights = end.last.weights
             if kernels:
-                kernel = weighted_sum(kernels, weights * store.factors)
-                end = settled(problem, end, kernel, X, part.samples)
+                end = settled(problem, end, kernels, store.factors, X, part.samples)
             is_within = end.last.is_within(self.tol) and all(
                 is_feasible(spec.problem, solution.beta)
                 for spec, solution in zip(part.specs, end.last.solutions, strict=True)
