@@ -1,14 +1,16 @@
+import gc
 import os
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import pytest
 from threadpoolctl import threadpool_info
 
-from mercer.threads import Threads, count_threads
+from mercer.threads import Threads, _blas, _crew, _here, count_threads
 
 
 def blas_threads():
@@ -31,11 +33,113 @@ def test_a_worker_may_map_too(n_jobs):
     assert found == [[(k, x) for x in range(3)] for k in range(6)]
 
 
-def test_a_worker_of_another_pool_waits_for_this_one():
-    with Threads(1) as outer, Threads(1) as inner:
-        name = threading.get_ident
-        (names,) = outer.map(lambda _: (name(), *inner.map(lambda _: name(), [0])), [0])
-    assert names[0] != names[1]
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_a_worker_may_use_another_pool(n_jobs):
+    with Threads(n_jobs) as outer, Threads(n_jobs) as inner:
+
+        def rows(k):
+            return inner.map(lambda x: outer.map(lambda z: (k, x, z), [0]), range(3))
+
+        found = outer.map(rows, range(6))
+    assert found == [[[(k, x, 0)] for x in range(3)] for k in range(6)]
+
+
+def in_thread(work):
+    """Return what ``work`` returns in another thread than the main one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result(timeout=60)
+
+
+def test_a_thread_that_may_have_one_works_itself():
+    def idents():
+        with Threads(1) as threads:
+            return threading.get_ident(), *threads.map(
+                lambda _: threading.get_ident(), range(3)
+            )
+
+    assert len(set(in_thread(idents))) == 1
+    assert len(set(idents())) == 2  # the main thread stays free
+
+
+def test_workers_are_no_more_than_the_cores():
+    cores = joblib.cpu_count()
+    most, lock = [], threading.Lock()
+
+    def work(_):
+        with lock:
+            most.append(len(workers()))
+        time.sleep(0.001)
+
+    def fit(_):
+        for _ in range(5):
+            with Threads() as threads:
+                threads.map(work, range(4))
+
+    with Threads(1), ThreadPoolExecutor(4 * cores) as pool:
+        list(pool.map(fit, range(8 * cores)))
+    assert len(most) == 8 * cores * 5 * 4
+    assert max(most) <= cores
+    assert not workers()
+
+
+def workers():
+    return [t for t in threading.enumerate() if t.name.startswith("mercer")]
+
+
+def test_cores_are_shared_and_come_back():
+    n = joblib.cpu_count() + 1
+    busy, done = threading.Event(), threading.Event()
+
+    def granted():
+        """Return how many threads a pool gets."""
+        with Threads(n) as threads:
+            found = _crew.take(threads, n)
+            _crew.give_back(threads, found)
+            return found
+
+    def granted_beside():
+        assert busy.wait(60)
+        found = granted()
+        done.set()
+        return found
+
+    def hold(_):
+        busy.set()
+        done.wait(60)
+
+    assert in_thread(granted) == n
+    with Threads(n) as first, ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(granted_beside)
+        first.map(hold, range(n))
+        assert beside.result(timeout=60) == 1
+    assert in_thread(granted) == n
+
+
+def test_a_pool_that_was_never_closed_does_not_count():
+    lost = Threads(4)
+    lost.__enter__()
+    _blas.release()
+    _here.depth -= 1  # what an interrupt at the wrong moment leaves is the pool only
+    del lost
+    gc.collect()
+    assert not _crew._open
+
+
+def test_an_interrupt_waits_for_the_workers():
+    ended = []
+
+    def work(k):
+        if k == 0:
+            raise KeyboardInterrupt
+        while not threads.stop[0]:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        ended.append(k)
+
+    with pytest.raises(KeyboardInterrupt), Threads(2) as threads:
+        threads.map(work, range(2))
+    assert ended in ([1], [])  # not begun, or over
+    assert not workers()
 
 
 def test_an_error_in_a_nested_map_comes_through():
@@ -53,6 +157,38 @@ def test_blas_is_held_and_given_back():
         with Threads(1):
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_blas_is_held_by_any_thread():
+    before = blas_threads()
+    with Threads(1):
+        pass  # the main thread is the first to set the limit
+
+    def held():
+        with Threads(1):
+            return blas_threads()
+
+    assert set(in_thread(held)) == {1}
+    assert blas_threads() == before
+
+
+def test_blas_is_given_back_by_any_thread():
+    before = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def late():
+        with Threads(1):
+            entered.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=late)
+    with Threads(1):
+        thread.start()
+        assert entered.wait(60)
+    assert set(blas_threads()) == {1}
+    leave.set()
+    thread.join()
     assert blas_threads() == before
 
 

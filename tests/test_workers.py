@@ -3,7 +3,9 @@
 import os
 import pickle
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import joblib
 import numpy as np
@@ -67,6 +69,34 @@ def test_two_fits_at_once():
     for mine, other in zip(found, expected, strict=True):
         assert_same(mine, other)
     assert blas_threads() == before
+
+
+def test_many_fits_at_once():
+    jobs = [(name, seed) for name in NAMES for seed in range(4)]
+    expected = [fit(*job) for job in jobs]
+    before = blas_threads()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda job: fit(*job), jobs))
+    for mine, other in zip(found, expected, strict=True):
+        assert_same(mine, other)
+    assert blas_threads() == before
+    assert not [t for t in threading.enumerate() if t.name.startswith("mercer")]
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_fits_in_threads_of_workers(backend):
+    """Pools inside pools end, and agree."""
+
+    def several(names):
+        with ThreadPoolExecutor(3) as pool:
+            return list(pool.map(fit, names))
+
+    expected = [fit(name) for name in NAMES]
+    halves = joblib.Parallel(n_jobs=2, backend=backend)(
+        joblib.delayed(several)(names) for names in (NAMES[:3], NAMES[3:])
+    )
+    for mine, other in zip(chain(*halves), expected, strict=True):
+        assert_same(mine, other)
 
 
 def test_one_model_predicts_in_two_threads(rng):

@@ -3,6 +3,11 @@
 Compiled code and matrix products release the GIL, so plain Python threads use all
 cores.  While they run, BLAS is held to one thread each.  That setting belongs to the
 whole process, so two fits in two threads share one hold on it.
+
+Fits that run at the same time share the cores too: all take their workers from one
+crew, and a fit that finds the cores busy works in the thread that called it.  More
+threads than cores would not only be useless: each time a worker hands its result back,
+the caller may have to wait for the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -11,16 +16,16 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 __all__ = ["Threads", "one_blas_thread"]
@@ -32,6 +37,22 @@ Result = TypeVar("Result")
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+@cache
+def _cores() -> int:
+    return cpu_count()
+
+
+def _take_control() -> None:
+    """Let this thread set the limit of BLAS.
+
+    threadpoolctl lets only one thread do so: the first that has tried, for as long as
+    it lives.  A limit that another thread asks for is ignored without a word.
+    """
+    for library in _controller().lib_controllers:
+        if clear := getattr(library, "clear_controlling_thread", None):
+            clear(force=True)
 
 
 class _BlasHold:
@@ -46,20 +67,26 @@ class _BlasHold:
         with self._lock:
             self._holders += 1
             if self._holders == 1:
+                _take_control()
                 self._limiter = _controller().limit(limits=1, user_api="blas")
 
     def release(self) -> None:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
-                self._limiter.restore_original_limits()
+                self._restore()
+
+    def _restore(self) -> None:
+        _take_control()
+        self._limiter.restore_original_limits()
+        _take_control()  # the next may be any thread, and not one of ours
 
     def forget(self) -> None:
         """Begin anew in a forked process, which has none of the threads that held."""
         self._lock = threading.Lock()
         if self._holders:
             self._holders = 0
-            self._limiter.restore_original_limits()
+            self._restore()
 
     def allowed(self) -> int:
         """Return how many threads BLAS may use when nobody holds it."""
@@ -123,8 +150,77 @@ def _be_quiet() -> None:
     np.seterr(over="ignore", invalid="ignore")
 
 
-# In a thread of a pool, whose it is.
-_worker = threading.local()
+class _Here(threading.local):
+    """What a thread does."""
+
+    worker_of: Threads | None = None  #: whose items it works on, if it is a worker
+    depth = 0  #: how many pools it has opened, one inside the other
+
+
+_here = _Here()
+# More than anybody asks for: a crew has as many threads as are at work.
+LARGEST_CREW = 4096
+
+
+class _Crew:
+    """The worker threads of the process; they exist while a fit or prediction runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Weak: a pool that an interrupt keeps from leaving must not count for ever.
+        self._open: WeakSet[Threads] = WeakSet()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def enter(self, threads: Threads) -> None:
+        """Count a pool that was opened."""
+        with self._lock:
+            self._open.add(threads)
+
+    def leave(self, threads: Threads) -> None:
+        """Forget a pool; after the last one the workers go home."""
+        with self._lock:
+            self._open.discard(threads)
+            pool = None
+            if not self._open:
+                pool, self._pool = self._pool, None
+        if pool is not None:
+            # A worker cannot wait for itself.
+            pool.shutdown(wait=_here.worker_of is None, cancel_futures=True)
+
+    def take(self, threads: Threads, wanted: int) -> int:
+        """Return how many threads may work for a pool now, at least one.
+
+        One is the thread that asks, which works itself or waits; the others count as
+        at work until they are given back.
+        """
+        with self._lock:
+            # A number that the user asked for stands while no other fit runs.
+            room = max(_cores(), threads.count)
+            busy = sum(other.n_at_work for other in self._open)
+            granted = max(1, min(wanted, 1 + room - busy))
+            threads.n_at_work += granted - 1
+            return granted
+
+    def give_back(self, threads: Threads, granted: int) -> None:
+        """Note that threads are not at work any more."""
+        with self._lock:
+            threads.n_at_work -= granted - 1
+
+    def submit(self, work: Callable[[], None]) -> Future[None]:
+        """Let a worker begin at once."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(LARGEST_CREW, "mercer", _be_quiet)
+            return self._pool.submit(work)
+
+    def forget(self) -> None:
+        """Begin anew in a forked process, which has none of the threads."""
+        self.__init__()  # type: ignore[misc]
+
+
+_crew = _Crew()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_crew.forget)
 
 
 class _Run:
@@ -132,16 +228,16 @@ class _Run:
 
     def __init__(
         self,
+        threads: Threads,
         function: Callable[[Any], Any],
         items: list,
-        stop: NDArray[np.uint8],
         reports: bool,
     ):
         self.items = items
         self.results: list[Any] = [None] * len(items)
         self.is_over = False  #: whether what is left is not to be done
         self._function = function
-        self._stop = stop
+        self._threads = threads
         self._left = iter(range(len(items)))
         self._lock = threading.Lock()
         self._reports: SimpleQueue[bool] | None = SimpleQueue() if reports else None
@@ -149,6 +245,7 @@ class _Run:
 
     def work(self) -> None:
         """Do items until none is left, or one fails."""
+        before, _here.worker_of = _here.worker_of, self._threads
         try:
             while not self.is_over:
                 with self._lock:
@@ -160,10 +257,12 @@ class _Run:
                     self._reports.put(True)
         except BaseException:
             self.is_over = True
-            self._stop[0] = 1  # others may be in a loop that looks at it
+            self._threads.stop[0] = 1  # others may be in a loop that looks at it
             if self._reports is not None:
                 self._reports.put(False)
             raise
+        finally:
+            _here.worker_of = before
 
     def wait_for_one(self) -> bool:
         """Wait until one more item is done; False if there is none to wait for."""
@@ -174,30 +273,36 @@ class _Run:
 
 
 class Threads:
-    """A pool of threads for the time of one fit or prediction.
+    """Threads for the time of one fit or prediction, out of the crew of the process.
 
     ``stop[0]`` becomes 1 when the work is to end early; compiled loops look at it.
+    ``count`` is how many threads it may have when nothing else runs; the results do not
+    depend on how many it gets.
     """
 
     def __init__(self, n_jobs: int | None = None):
         self.count = count_threads(n_jobs)
         self.stop = np.zeros(1, dtype=np.uint8)
+        self.n_at_work = 0  #: threads that work for it and are not counted elsewhere
+        self._left: list[Future[None]] = []  #: workers that a failure may have left
 
     def __enter__(self) -> Threads:
-        self._pool = ThreadPoolExecutor(self.count, "mercer", self._begin)
+        # A worker, and a thread that has another pool open, is counted already.
+        is_counted = _here.worker_of is not None or _here.depth > 0
+        self.n_at_work = 0 if is_counted else 1
+        _here.depth += 1
+        _crew.enter(self)
         _blas.take()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.stop[0] = 1
+        _here.depth -= 1
         try:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            wait(self._left)
         finally:
             _blas.release()
-
-    def _begin(self) -> None:
-        _be_quiet()
-        _worker.of = self
+            _crew.leave(self)
 
     def map(
         self,
@@ -207,17 +312,43 @@ class Threads:
     ) -> list[Result]:
         """Apply ``function`` to every item; results keep the items' order.
 
-        Even one thread runs beside the main one, which stays free to notice Ctrl-C and
-        to call ``after_each`` as items are done.  A worker of this pool does the items
-        itself, one after the other: those that it would wait for may wait for it.
+        The main thread never works itself, even if there is one worker only: it stays
+        free to notice Ctrl-C, and to call ``after_each`` as items are done.  Another
+        thread works along with what workers it gets; a worker of this pool does the
+        items itself, one after the other.
         """
-        if getattr(_worker, "of", None) is self:
+        if _here.worker_of is self:
             return self._in_turn(function, items, after_each)
-        run = _Run(function, list(items), self.stop, after_each is not None)
-        n_workers = min(self.count, len(run.items))
-        futures = [self._pool.submit(run.work) for _ in range(n_workers)]
+        todo = list(items)
+        if not todo:
+            return []
+        granted = _crew.take(self, min(self.count, len(todo)))
         try:
-            if after_each is not None:
+            is_main = threading.current_thread() is threading.main_thread()
+            if granted == 1 and not is_main:
+                return self._in_turn(function, todo, after_each)
+            run = _Run(self, function, todo, after_each is not None)
+            works_along = not is_main and after_each is None
+            self._share_out(run, granted - works_along, works_along, after_each)
+            return run.results
+        finally:
+            _crew.give_back(self, granted)
+
+    def _share_out(
+        self,
+        run: _Run,
+        n_workers: int,
+        works_along: bool,
+        after_each: Callable[[], None] | None,
+    ) -> None:
+        """Let workers do the items, and wait for them."""
+        futures: list[Future[None]] = []
+        try:
+            futures.extend(_crew.submit(run.work) for _ in range(n_workers))
+            if works_along:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    run.work()
+            elif after_each is not None:
                 while run.wait_for_one():
                     after_each()
             for future in futures:
@@ -225,10 +356,8 @@ class Threads:
         except BaseException:
             self.stop[0] = 1
             run.is_over = True
-            for future in futures:
-                future.cancel()
+            self._left += [future for future in futures if not future.cancel()]
             raise
-        return run.results
 
     def _in_turn(
         self,
@@ -236,9 +365,19 @@ class Threads:
         items: Iterable[Item],
         after_each: Callable[[], None] | None,
     ) -> list[Result]:
+        """Do the items in this thread, one after the other."""
+        before, _here.worker_of = _here.worker_of, self
         results = []
-        for item in items:
-            results.append(function(item))
-            if after_each is not None:
-                after_each()
+        try:
+            for item in items:
+                # Not around after_each, which may be a user's.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    results.append(function(item))
+                if after_each is not None:
+                    after_each()
+        except BaseException:
+            self.stop[0] = 1
+            raise
+        finally:
+            _here.worker_of = before
         return results
