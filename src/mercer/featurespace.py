@@ -16,7 +16,7 @@ from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
-from mercer.memory import budget_bytes
+from mercer.memory import budget_bytes, given_budget
 from mercer.products import GivenProduct, GramProduct
 from mercer.threads import Threads
 
@@ -93,10 +93,12 @@ class FeatureSpace:
         threads: Threads,
         small: int = 0,
         order: NDArray[np.intp] | None = None,
+        work: int = 0,
     ) -> GramProduct | GivenProduct:
         """Return the Gram matrix of the samples, in double precision if it is small.
 
-        ``order`` is another order of the samples, for a kernel of ours.
+        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
+        the bytes of the budget that are left to the caller.
         """
         if self._is_precomputed() or self._is_function():
             given = X if self._is_precomputed() else self._by_function(X, X)
@@ -109,7 +111,7 @@ class FeatureSpace:
             budget = budget_bytes(self.cache_size)
             operand = Operand(X, order=order, run=threads.map)
             kernel: Any = self.kernel_
-            product = GramProduct(kernel, operand, budget, threads)
+            product = GramProduct(kernel, operand, budget, threads, work)
         if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
@@ -158,6 +160,7 @@ class FeatureSpace:
                     anchor,
                     sparse_weights,
                     threads,
+                    given_budget(self.cache_size),
                 )
         if not np.isfinite(found).all():
             raise ValueError(

@@ -204,8 +204,11 @@ class Threads:
         function: Callable[[Item], Result],
         items: Iterable[Item],
         after_each: Callable[[], None] | None = None,
+        at_once: int | None = None,
     ) -> list[Result]:
         """Apply ``function`` to every item; results keep the items' order.
+
+        No more than ``at_once`` threads take part, where memory is short.
 
         Even one thread runs beside the main one, which stays free to notice Ctrl-C and
         to call ``after_each`` as items are done.  A worker of this pool does the items
@@ -214,7 +217,7 @@ class Threads:
         if getattr(_worker, "of", None) is self:
             return self._in_turn(function, items, after_each)
         run = _Run(function, list(items), self.stop, after_each is not None)
-        n_workers = min(self.count, len(run.items))
+        n_workers = min(self.count, len(run.items), at_once or self.count)
         futures = [self._pool.submit(run.work) for _ in range(n_workers)]
         try:
             if after_each is not None:

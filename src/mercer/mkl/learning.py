@@ -14,6 +14,7 @@ from mercer.gram import apply
 from mercer.kernels.base import Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
+from mercer.memory import given_budget
 from mercer.mkl.alternate import alternate
 from mercer.mkl.base import BaseGrams, Solved
 from mercer.mkl.chunks import Iteration, by_chunks
@@ -111,7 +112,10 @@ def settled(
         task.beta, task.f = solution.beta, solution.f
     data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
     operand = as_operand(data)
-    errors = rounding_errors(kernel, operand, problem.tasks, problem.store.threads)
+    budget = given_budget(problem.settings.cache_size)
+    errors = rounding_errors(
+        kernel, operand, problem.tasks, problem.store.threads, budget
+    )
     solutions = [
         s._replace(error=max(s.error, 2.0 * float(e)))
         for s, e in zip(last.solutions, errors, strict=True)
@@ -139,7 +143,8 @@ def compute_products(
     left, right = (
         Operand(data.raw_rows(rows).astype(np.float64)) for rows in (samples, used)
     )
-    values = apply(kernel, left, right, weights, store.threads)
+    budget = given_budget(problem.settings.cache_size)
+    values = apply(kernel, left, right, weights, store.threads, budget)
     for t, (task, own) in enumerate(zip(tasks, problem.rows, strict=True)):
         mine = np.isin(samples, own, assume_unique=True)
         task.f = task.f.copy()
