@@ -20,7 +20,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.threads import Threads
 
-__all__ = ["BlockGram"]
+__all__ = ["RUN_COLUMNS", "BlockGram"]
 
 # Columns that are computed in one go.
 RUN_COLUMNS = 2000
@@ -37,7 +37,9 @@ class BlockGram:
         operand: Operand,
         starts: Sequence[int],
         threads: Threads,
+        at_once: int | None = None,
     ):
+        """Compute the blocks of classes with themselves, ``at_once`` in threads."""
         self.dtype = operand.dtype
         self._operand = operand
         self._starts = list(starts)
@@ -56,7 +58,7 @@ class BlockGram:
             np.fill_diagonal(block, diag[starts[b] : starts[b + 1]])
             return block
 
-        self._own = threads.map(own_block, range(len(self._parts)))
+        self._own = threads.map(own_block, range(len(self._parts)), at_once=at_once)
 
     def runs(self, choices: Iterable[Choice]) -> list[list[Choice]]:
         """Part choices of blocks so that what is in one run is computed in one go.

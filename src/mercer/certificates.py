@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from mercer.coefficients import coefficient_matrix
 from mercer.core.decompose import Task
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
-from mercer.gram import WholeGram, own_scratch, run_tiles
+from mercer.gram import TILES_PART, WholeGram, own_scratch, run_tiles
 from mercer.kernels.base import Definiteness, Kernel, evaluate_once
 from mercer.kernels.operand import Operand, Pair
+from mercer.memory import WORKERS, divide
 from mercer.threads import Threads
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "all_of",
     "are_convex",
     "are_spoilt",
+    "certifying_bytes",
     "is_definite",
     "kernel_values",
     "products_on_support",
@@ -33,6 +36,7 @@ __all__ = [
 SAMPLED_ROWS = 64
 # Support vectors that are looked at together.
 PART = 512
+LEAST_PART = 16
 # Tiles of so many support vectors by so many that are computed before they are summed.
 TILES_AT_ONCE = 64
 # Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
@@ -68,12 +72,29 @@ def to_solution(task: Task, error: float, tol: float) -> Solution:
     )
 
 
+def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
+    """Return the part of a budget that :func:`rounding_errors` takes."""
+    wanted = WORKERS * _wanted(kernel)
+    return wanted if budget is None else min(wanted, budget // TILES_PART)
+
+
+def _wanted(kernel: Kernel) -> int:
+    """Return the memory that one thread takes at most to look at a part."""
+    n_leaves = sum(1 for _ in kernel.leaves())
+    return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
+
+
 def rounding_errors(
-    kernel: Kernel, data: Operand | WholeGram, tasks: list[Task], threads: Threads
+    kernel: Kernel,
+    data: Operand | WholeGram,
+    tasks: list[Task],
+    threads: Threads,
+    budget: int | None = None,
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
 
-    ``f`` is computed anew on some rows, from kernel values in double precision.
+    ``f`` is computed anew on some rows, from kernel values in double precision, which
+    take at most :func:`certifying_bytes` of the budget.
     """
     errors = np.zeros(len(tasks))
     n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
@@ -91,8 +112,10 @@ def rounding_errors(
             values = kernel.evaluate(Pair(*both))
         return (coefficients[part].T @ values.T).T
 
-    parts = [used[first : first + PART] for first in range(0, len(used), PART)]
-    found = run_tiles([kernel], threads, products, parts)
+    room = divide(certifying_bytes(kernel, budget), _wanted(kernel))
+    most = max(LEAST_PART, PART * room.each // _wanted(kernel))
+    parts = [used[first : first + most] for first in range(0, len(used), most)]
+    found = run_tiles([kernel], threads, products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
@@ -104,7 +127,11 @@ def rounding_errors(
 
 
 def refine(
-    kernel: Kernel, data: Operand, tasks: Sequence[Task], threads: Threads
+    kernel: Kernel,
+    data: Operand,
+    tasks: Sequence[Task],
+    threads: Threads,
+    budget: int | None = None,
 ) -> None:
     """Compute ``f`` anew on the support vectors, in double precision.
 
@@ -113,7 +140,7 @@ def refine(
     solver, for which rounding errors are estimated.
     """
     tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
-    found = products_on_support([kernel], data, tasks, threads)
+    found = products_on_support([kernel], data, tasks, threads, budget)
     for task, (rows, values) in zip(tasks, found, strict=True):
         before = task.certificate or certify(task.problem, task.beta, task.f)
         task.f[rows] = values[0]
@@ -122,7 +149,11 @@ def refine(
 
 
 def products_on_support(
-    kernels: Sequence[Kernel], data: Operand, tasks: Sequence[Task], threads: Threads
+    kernels: Sequence[Kernel],
+    data: Operand,
+    tasks: Sequence[Task],
+    threads: Threads,
+    budget: int | None = None,
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.
 
@@ -141,13 +172,17 @@ def products_on_support(
             weights[at[column], column] = by_row[t][rows[t]]
         total = np.zeros((len(kernels), *weights.shape))
         groups.append((together, at, everything, weights, total))
+    n_leaves = sum(1 for kernel in kernels for _ in kernel.leaves())
+    wanted = PART * PART * 8 * (2 + 2 * n_leaves)
+    room = divide(WORKERS * wanted if budget is None else budget, wanted)
+    part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
     tiles = [
-        (g, slice(a, a + PART), slice(b, b + PART))
+        (g, slice(a, a + part), slice(b, b + part))
         for g, group in enumerate(groups)
-        for b in range(0, len(group[2]), PART)
-        for a in range(0, b + 1, PART)
+        for b in range(0, len(group[2]), part)
+        for a in range(0, b + 1, part)
     ]
-    is_shared = sum(1 for kernel in kernels for _ in kernel.leaves()) > 1
+    is_shared = n_leaves > 1
 
     def multiply(tile: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
         g, left, right = tile
@@ -166,7 +201,7 @@ def products_on_support(
     # depend on the threads.
     for first in range(0, len(tiles), TILES_AT_ONCE):
         batch = tiles[first : first + TILES_AT_ONCE]
-        results = run_tiles(kernels, threads, multiply, batch)
+        results = run_tiles(kernels, threads, multiply, batch, room.at_once)
         for (g, left, right), (above, below) in zip(batch, results, strict=True):
             total = groups[g][-1]
             total[:, left] += above

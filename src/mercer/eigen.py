@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-__all__ = ["Eigen", "arpack", "block_size", "dense", "lanczos", "randomized"]
+__all__ = [
+    "OVERSAMPLES",
+    "Eigen",
+    "arpack",
+    "block_size",
+    "dense",
+    "lanczos",
+    "lanczos_bytes",
+    "randomized",
+]
 
 Times = Callable[[NDArray], NDArray]
 
@@ -30,6 +39,10 @@ LEAST_BLOCK, MOST_BLOCK = 8, 32
 MORE = 8
 # Blocks of a basis before it is cut down.
 MOST_BLOCKS = 12
+# Blocks that are added to the wanted vectors before it is, where memory is short.
+LEAST_BLOCKS = 3
+# Arrays beside a basis and its products, each with the wanted vectors and a block.
+OTHERS = 8
 # Rounds in which the residuals must halve, or rounding has the last word.
 PATIENCE = 4
 OVERSAMPLES = 10
@@ -72,6 +85,24 @@ def block_size(k: int, n: int) -> int:
     return min(int(np.clip(k + MORE, LEAST_BLOCK, MOST_BLOCK)), n)
 
 
+def _basis_size(k: int, n: int, n_blocks: int) -> int:
+    """Return how many vectors a basis of so many blocks has at most."""
+    block = block_size(k, n)
+    if n_blocks == LEAST_BLOCKS:
+        return min(n, k + n_blocks * block)
+    return min(n, max(n_blocks * block, 2 * k + 4 * block))
+
+
+def lanczos_bytes(k: int, n: int) -> tuple[int, int]:
+    """Return the memory that Lanczos needs, and the memory that it makes use of."""
+    others = OTHERS * (k + block_size(k, n))
+    least, most = (
+        8 * n * (2 * _basis_size(k, n, blocks) + others)
+        for blocks in (LEAST_BLOCKS, MOST_BLOCKS)
+    )
+    return least, most
+
+
 def lanczos(
     times: Times,
     n: int,
@@ -82,15 +113,22 @@ def lanczos(
     rng: np.random.RandomState,
     first: NDArray | None = None,
     ended: Callable[[], bool] = lambda: False,
+    room: int | None = None,
 ) -> Eigen:
     """Find the ``k`` largest eigenvalues with residuals below ``tol`` of the largest.
+
+    The basis has at most as many vectors as fit into ``room`` bytes, but no fewer than
+    :func:`lanczos_bytes` says are needed.
 
     ``dtype`` is the precision of the products: no smaller ``tol`` is asked for than
     it allows.  A residual that rounding keeps from falling further ends the search, and
     so does ``ended`` once there are ``k``.
     """
     block = block_size(k, n)
-    most = min(n, max(MOST_BLOCKS * block, 2 * k + 4 * block))
+    most = _basis_size(k, n, MOST_BLOCKS)
+    if room is not None:
+        fits = (room // (8 * n) - OTHERS * (k + block)) // 2
+        most = max(_basis_size(k, n, LEAST_BLOCKS), min(most, fits))
     goal = max(tol, noise(dtype, n))
     basis = _Basis(n, most)
     new = rng.standard_normal((n, block)) if first is None else first
@@ -165,8 +203,13 @@ class _Basis:
 def dense(matrix: NDArray, k: int) -> Eigen:
     """Decompose a matrix that is at hand, in its own precision; it is overwritten."""
     n = len(matrix)
+    # The transpose is in the order of LAPACK, which would copy the matrix otherwise.
     theta, V = linalg.eigh(
-        matrix, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False
+        matrix.T,
+        lower=False,
+        subset_by_index=(n - k, n - 1),
+        overwrite_a=True,
+        check_finite=False,
     )
     return Eigen(theta[::-1], V[:, ::-1], np.zeros(k), 1, True)
 

@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel, with_views
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.kernels.operand import Operand
-from mercer.memory import budget_bytes
+from mercer.memory import budget_bytes, given_budget
 from mercer.products import GivenProduct, GramProduct
 from mercer.threads import Threads
 
@@ -95,10 +95,12 @@ class FeatureSpace:
         threads: Threads,
         small: int = 0,
         order: NDArray[np.intp] | None = None,
+        work: int = 0,
     ) -> GramProduct | GivenProduct:
         """Return the Gram matrix of the samples, in double precision if it is small.
 
-        ``order`` is another order of the samples, for a kernel of ours.
+        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
+        the bytes of the budget that are left to the caller.
         """
         if self._is_precomputed():
             given = X
@@ -110,7 +112,7 @@ class FeatureSpace:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
             operand = Operand(X, order=order, run=threads.map)
-            product = GramProduct(self.kernel_, operand, budget, threads)
+            product = GramProduct(self.kernel_, operand, budget, threads, work)
         if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
@@ -144,7 +146,14 @@ class FeatureSpace:
             sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
             with Threads(self.n_jobs) as threads:
                 anchor = Operand(self.X_fit_, run=threads.map)
-                found = apply(self.kernel_, Operand(X), anchor, sparse_weights, threads)
+                found = apply(
+                    self.kernel_,
+                    Operand(X),
+                    anchor,
+                    sparse_weights,
+                    threads,
+                    given_budget(self.cache_size),
+                )
         if not np.isfinite(found).all():
             raise ValueError(
                 "The kernel values are not finite: X has too large values; scale it."

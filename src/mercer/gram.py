@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,21 +25,25 @@ from numpy.typing import NDArray
 
 from mercer.coefficients import Weights
 from mercer.core.rows import mirror, scatter_rows
-from mercer.kernels.base import Kernel, bind_to_both
+from mercer.kernels.base import Kernel, bind_to_both, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch
+from mercer.memory import WORKERS, divide
 from mercer.threads import Threads
 
 __all__ = [
+    "USUAL",
     "Demand",
     "RowGram",
     "Source",
     "Tiles",
+    "Tiling",
     "WholeGram",
     "apply",
     "gram_matrix",
     "is_custom",
     "own_scratch",
+    "plan_tiles",
     "run_tiles",
     "warm_up",
 ]
@@ -52,6 +57,81 @@ TILE_ROWS = 1024
 # wide, for they are read once more across their rows.
 STRIP_ROWS = 256
 STRIP_COLUMNS = 2000
+
+
+# Tiles of all threads together take at most one part in so many of the budget, and so
+# do the values that certificates are computed from.
+TILES_PART = 8
+# No tile is smaller than this, even if the budget is.
+LEAST_TILE = 64 * 64
+# Rows on which it is measured how much memory a kernel takes for a value.
+PROBED_ROWS = 8
+
+
+class Tiling(NamedTuple):
+    """How large tiles may be, and how many threads may compute them at once."""
+
+    values: int = TILE_VALUES  #: of a tile
+    at_once: int | None = None  #: threads; None for all
+    n_bytes: int = 0  #: memory that is set aside for the tiles of all threads
+    bytes_per_value: float = 0.0  #: that a tile takes while it is computed
+
+    def shape(self, rows: int, columns: int) -> tuple[int, int]:
+        """Return the shape of tiles: this one, or one as nearly square as can be."""
+        if rows * columns > self.values:
+            rows = min(rows, isqrt(self.values))
+            columns = self.values // rows
+        return rows, columns
+
+
+# Tiles where no budget is given.
+USUAL = Tiling()
+
+
+def plan_tiles(
+    kernels: Sequence[Kernel],
+    operand: Operand,
+    budget: int | None,
+    *,
+    shared: bool | None = None,
+) -> Tiling:
+    """Decide on tiles that keep to their part of the budget, or to none if it is None.
+
+    ``shared`` is whether kernels are evaluated together; None is where they must be.
+    """
+    if budget is None:
+        return USUAL
+    per_value = _bytes_per_value(kernels, operand, shared)
+    wanted = int(TILE_VALUES * per_value)
+    workers = 1 if _has_function(kernels) else WORKERS
+    total = min(budget // TILES_PART, workers * wanted)
+    room = divide(budget // TILES_PART, wanted, workers)
+    values = max(LEAST_TILE, int(room.each / per_value))
+    return Tiling(values, room.at_once, total, per_value)
+
+
+def _bytes_per_value(
+    kernels: Sequence[Kernel], operand: Operand, shared: bool | None
+) -> float:
+    """Measure how much memory a kernel value takes while a tile is computed."""
+    n_leaves = sum(1 for kernel in kernels for _ in kernel.leaves())
+    if _has_function(kernels):
+        # A user's function is not called to no purpose. Its result is copied once, and
+        # operations on results take as many arrays again.
+        return 3.0 * 8.0 * n_leaves
+    for kernel in kernels:
+        warm_up(kernel, operand)
+    some = operand.rows(slice(0, PROBED_ROWS))
+    pair = Pair(some, some, shared=n_leaves > 1 if shared is None else shared)
+    results = [evaluate_once(kernel, pair) for kernel in kernels]
+    taken = pair.n_bytes(*results) / max(len(some), 1) ** 2
+    # Several kernels may be multiplied by factors of their own.
+    return taken + (operand.dtype.itemsize if shared else 0)
+
+
+def _has_function(kernels: Sequence[Kernel]) -> bool:
+    """Tell whether a user's own function is among the kernels."""
+    return any(map(is_custom, kernels))
 
 
 class Demand(NamedTuple):
@@ -116,12 +196,16 @@ def is_custom(kernel: Kernel) -> bool:
 
 
 def run_tiles(
-    kernels: Sequence[Kernel], threads: Threads, work: Any, tiles: Sequence
+    kernels: Sequence[Kernel],
+    threads: Threads,
+    work: Any,
+    tiles: Sequence,
+    at_once: int | None = None,
 ) -> list:
     """Run tile jobs in threads; a user's own function only ever in one at a time."""
-    if any(map(is_custom, kernels)):
+    if _has_function(kernels):
         return threads.map(lambda every: [work(t) for t in every], [tiles])[0]
-    return threads.map(work, tiles)
+    return threads.map(work, tiles, at_once=at_once)
 
 
 class WholeGram:
@@ -135,11 +219,16 @@ class WholeGram:
 
     @classmethod
     def compute(
-        cls, kernel: Kernel, operand: Operand, starts: Sequence[int], threads: Threads
+        cls,
+        kernel: Kernel,
+        operand: Operand,
+        starts: Sequence[int],
+        threads: Threads,
+        tiling: Tiling = USUAL,
     ) -> WholeGram:
         """Evaluate one triangle in threads, and mirror it."""
         diag = kernel.diagonal(operand)
-        matrix = symmetric_matrix(kernel, operand, threads)
+        matrix = symmetric_matrix(kernel, operand, threads, tiling)
         np.fill_diagonal(matrix, diag)
         return cls(matrix, diag, starts)
 
@@ -161,12 +250,15 @@ class WholeGram:
         return Source(self.matrix, self._slot, self.starts[block])
 
 
-def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDArray:
+def symmetric_matrix(
+    kernel: Kernel, operand: Operand, threads: Threads, tiling: Tiling = USUAL
+) -> NDArray:
     """Return the whole matrix of one operand with itself."""
     n = len(operand)
     matrix = np.empty((n, n), dtype=operand.dtype)
     tile_of = Tiles(kernel)
-    strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, STRIP_ROWS)]
+    height, width = tiling.shape(STRIP_ROWS, STRIP_COLUMNS)
+    strips = [(rows, operand.rows(rows)) for rows in _ranges(0, n, height)]
 
     def fill(tile: tuple[slice, Operand, slice]) -> None:
         rows, left, columns = tile
@@ -176,16 +268,16 @@ def symmetric_matrix(kernel: Kernel, operand: Operand, threads: Threads) -> NDAr
     tiles = [
         (rows, left, columns)
         for rows, left in strips
-        for columns in _ranges(rows.start, n, STRIP_COLUMNS)
+        for columns in _ranges(rows.start, n, width)
     ]
     warm_up(kernel, operand)
-    run_tiles([kernel], threads, fill, tiles)
+    run_tiles([kernel], threads, fill, tiles, tiling.at_once)
     return matrix
 
 
 def warm_up(kernel: Kernel, operand: Operand) -> None:
     """Derive what the kernel keeps of an operand before threads ask for its parts."""
-    if not is_custom(kernel):
+    if not _has_function([kernel]):
         kernel.evaluate(Pair(operand.rows(slice(0, 1)), operand))
 
 
@@ -200,8 +292,9 @@ class RowGram:
         budget: int,
         threads: Threads,
         patience: int | None = None,
+        tiling: Tiling = USUAL,
     ):
-        """Prepare for rows on demand.
+        """Prepare for rows on demand; ``budget`` is for the rows alone.
 
         A row that was not asked for in more than ``patience`` requests may be
         overwritten even while there is room for more.
@@ -215,6 +308,7 @@ class RowGram:
         # At least two rows: less than a pair no solver can work with.
         self.capacity = int(np.clip(budget // (n * self.dtype.itemsize), 2, n))
         self._threads = threads
+        self._tiling = tiling
         self._tile_of = Tiles(kernel)
         self._clock = 0
         self._stores = [
@@ -236,10 +330,11 @@ class RowGram:
             )
             store = self._stores[block]
             missing, slots = store.place(rows, self._clock)
-            for part in _ranges(0, len(missing), TILE_ROWS):
+            first, stop = self.starts[block], self.starts[block + 1]
+            height, _ = self._tiling.shape(TILE_ROWS, stop - first)
+            for part in _ranges(0, len(missing), height):
                 left = self.operand.rows(missing[part])
-                first, stop = self.starts[block], self.starts[block + 1]
-                for columns in _ranges(first, stop, _width(len(left))):
+                for columns in _ranges(first, stop, self._tiling.values // len(left)):
                     tiles.append((store, slots[part], left, columns, first))
 
         def fill(tile: tuple) -> None:
@@ -247,7 +342,7 @@ class RowGram:
             values = self._tile_of(left, self.operand.rows(columns))
             scatter_rows(values, store.pool, slots, columns.start - first)
 
-        run_tiles([self.kernel], self._threads, fill, tiles)
+        run_tiles([self.kernel], self._threads, fill, tiles, self._tiling.at_once)
 
     def source(self, block: int) -> Source:
         """Return where the rows of a block lie."""
@@ -303,19 +398,27 @@ class _RowStore:
 
 
 def apply(
-    kernel: Kernel, left: Operand, right: Operand, weights: Weights, threads: Threads
+    kernel: Kernel,
+    left: Operand,
+    right: Operand,
+    weights: Weights,
+    threads: Threads,
+    budget: int | None = None,
 ) -> NDArray:
     """Return ``K(left, right) @ weights``, shape (m, n_tasks).
 
     Products are taken in the precision of the data and added up in double precision.
+    Tiles keep to their part of the budget, where there is one.
     """
     dtype = np.result_type(left.dtype, right.dtype)
     result = np.zeros((len(left), weights.matrix.shape[1]))
     tile_of = Tiles(kernel)
+    tiling = plan_tiles([kernel], right, budget if len(right) else None)
     height = _height(len(left))
+    height, width = tiling.shape(height, _width(height))
     pieces = [
         (right.rows(columns), weights.dense_parts(columns, dtype))
-        for columns in _ranges(0, len(right), _width(height))
+        for columns in _ranges(0, len(right), width)
     ]
     if pieces:
         warm_up(kernel, right)
@@ -327,7 +430,8 @@ def apply(
             for columns, used, weight in dense_parts:
                 result[rows, used] += values[:, columns] @ weight
 
-    run_tiles([kernel], threads, fill, _ranges(0, len(left), height))
+    tiles = _ranges(0, len(left), height)
+    run_tiles([kernel], threads, fill, tiles, tiling.at_once)
     return result
 
 

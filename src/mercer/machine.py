@@ -46,6 +46,7 @@ from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
+from mercer.memory import given_budget
 from mercer.progress import FitProgress
 from mercer.solvers import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
@@ -425,7 +426,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with Threads(self.n_jobs) as threads:
                 anchor = Operand(vectors, run=threads.map)
-                values = apply(self.kernel_, Operand(X), anchor, weights, threads)
+                values = apply(
+                    self.kernel_,
+                    Operand(X),
+                    anchor,
+                    weights,
+                    threads,
+                    given_budget(self.cache_size),
+                )
         values = values + self.intercept_
         if not np.isfinite(values).all():
             raise ValueError(

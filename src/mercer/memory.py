@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-__all__ = ["budget_bytes", "free_memory"]
+__all__ = ["WORKERS", "Room", "budget_bytes", "divide", "free_memory", "given_budget"]
 
 MEGABYTE = 2**20
 UNKNOWN_FREE_MEMORY = 4 * 2**30
+# Memory is divided among so many workers, whatever their number is: what they compute
+# must not depend on it.
+WORKERS = 8
+
+
+class Room(NamedTuple):
+    """Memory that is divided among workers."""
+
+    each: int  #: bytes that one worker may take
+    at_once: int  #: workers that there is room for
+
+
+def divide(total: int, wanted: int, workers: int = WORKERS) -> Room:
+    """Divide memory among workers, of whom each could use ``wanted`` bytes."""
+    each = max(1, min(wanted, total // max(workers, 1)))
+    return Room(each, max(1, total // each))
 
 
 def budget_bytes(cache_size: float | str) -> int:
-    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes."""
+    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes.
+
+    The budget is for kernel values and for all scratch memory whose size goes with the
+    square of the number of samples or with the tiles that threads compute. Samples,
+    copies of them, vectors of one number per sample, and results are not in it.
+    """
     if cache_size == "auto":
         return free_memory() // 4
     return int(float(cache_size) * MEGABYTE)
+
+
+def given_budget(cache_size: float | str) -> int | None:
+    """Return the bytes that a user has allowed; None where "auto" leaves it open."""
+    return None if cache_size == "auto" else budget_bytes(cache_size)
 
 
 def free_memory() -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.gram import Tiles, warm_up
+from mercer.gram import Tiles, plan_tiles
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand
@@ -39,7 +39,19 @@ TILE_ROWS = 512
 class GramProduct:
     """A symmetric Gram matrix that can multiply."""
 
-    def __init__(self, kernel: Kernel, operand: Operand, budget: int, threads: Threads):
+    def __init__(
+        self,
+        kernel: Kernel,
+        operand: Operand,
+        budget: int,
+        threads: Threads,
+        work: int = 0,
+    ):
+        """Keep what fits into the budget beside tiles and ``work`` bytes.
+
+        What is left out are the arrays that callers have in hand while they multiply;
+        products themselves keep to a quarter of ``work``.
+        """
         self.dtype = operand.dtype
         self.n = len(operand)
         self.diag = np.asarray(kernel.diagonal(operand), dtype=np.float64)
@@ -47,11 +59,13 @@ class GramProduct:
         self._threads = threads
         self._tile_of = Tiles(kernel)
         self._alone = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
-        warm_up(kernel, operand)
-        starts = range(0, self.n, STRIP_ROWS)
-        self._strips = [slice(a, min(a + STRIP_ROWS, self.n)) for a in starts]
+        self._tiling = plan_tiles([kernel], operand, budget)
+        self._work = work
+        height, self._width = self._tiling.shape(STRIP_ROWS, TILE_COLUMNS)
+        starts = range(0, self.n, height)
+        self._strips = [slice(a, min(a + height, self.n)) for a in starts]
         self._kept: dict[int, NDArray] = {}
-        self._fill(budget)
+        self._fill(max(0, budget - self._tiling.n_bytes - work))
 
     def _fill(self, budget: int) -> None:
         """Compute the strips that may be kept: the first, which are the longest."""
@@ -74,7 +88,7 @@ class GramProduct:
     def _run(self, work: Any, items: list[int]) -> list:
         if self._alone:  # a user's own function, one call at a time
             return self._threads.map(lambda some: [work(k) for k in some], [items])[0]
-        return self._threads.map(work, items)
+        return self._threads.map(work, items, at_once=self._tiling.at_once)
 
     @property
     def is_whole(self) -> bool:
@@ -89,8 +103,8 @@ class GramProduct:
     def _tiles(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
         """Compute the tiles of a strip, one after the other."""
         left = self._operand.rows(rows)
-        for first in range(rows.start, self.n, TILE_COLUMNS):
-            columns = slice(first, min(first + TILE_COLUMNS, self.n))
+        for first in range(rows.start, self.n, self._width):
+            columns = slice(first, min(first + self._width, self.n))
             values = self._tile_of(left, self._operand.rows(columns))
             if first == rows.start:
                 np.fill_diagonal(values, self.diag[rows])
@@ -129,8 +143,13 @@ class GramProduct:
                 np.matmul(W[:, rows], values, out=others[:, first:stop])
             return own, others
 
-        for first in range(0, len(self._strips), STRIPS_AT_ONCE):
-            some = list(range(first, min(first + STRIPS_AT_ONCE, len(self._strips))))
+        # The sums are the same for any number of strips.
+        at_once = STRIPS_AT_ONCE
+        if self._work:
+            room = self._work // 4 // (V.shape[1] * self.n * self.dtype.itemsize)
+            at_once = int(np.clip(room, 1, STRIPS_AT_ONCE))
+        for first in range(0, len(self._strips), at_once):
+            some = list(range(first, min(first + at_once, len(self._strips))))
             for k, (own, others) in zip(some, self._run(part, some), strict=True):
                 rows = self._strips[k]
                 result[:, rows] += own.T
@@ -143,14 +162,15 @@ class GramProduct:
         index = np.asarray(index, dtype=np.intp)
         found = np.empty((self.n, len(index)), dtype=self.dtype)
         # Chosen rows on the left: what the right side needs is derived once for all.
-        parts = [slice(a, a + TILE_ROWS) for a in range(0, len(index), TILE_ROWS)]
+        height, width = self._tiling.shape(TILE_ROWS, TILE_COLUMNS)
+        parts = [slice(a, a + height) for a in range(0, len(index), height)]
         lefts = [self._operand.rows(index[part]) for part in parts]
-        places = range(0, self.n, TILE_COLUMNS)
+        places = range(0, self.n, width)
         tiles = [(p, first) for p in range(len(parts)) for first in places]
 
         def fill(t: int) -> None:
             p, first = tiles[t]
-            rows = slice(first, min(first + TILE_COLUMNS, self.n))
+            rows = slice(first, min(first + width, self.n))
             found[rows, parts[p]] = self._tile_of(lefts[p], self._operand.rows(rows)).T
 
         self._run(fill, list(range(len(tiles))))

@@ -15,16 +15,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.blockgram import BlockGram
-from mercer.certificates import are_spoilt, refine, rounding_errors, to_solution
+from mercer.blockgram import RUN_COLUMNS, BlockGram
+from mercer.certificates import (
+    are_spoilt,
+    certifying_bytes,
+    refine,
+    rounding_errors,
+    to_solution,
+)
 from mercer.core.decompose import Task, decompose, refresh
 from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.gram import Demand, RowGram, WholeGram, is_custom
+from mercer.gram import USUAL, Demand, RowGram, Tiling, WholeGram, is_custom, plan_tiles
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
-from mercer.memory import budget_bytes
+from mercer.memory import WORKERS, budget_bytes, divide
 from mercer.threads import Threads
 
 __all__ = [
@@ -115,13 +121,16 @@ def solve_many(
     first = data
     if isinstance(data, Operand) and tries_single(kernel, data, settings):
         first = data.astype(np.float32)
-    solve = _prepare(kernel, first, starts, tasks, settings, threads, progress)
+    budget = budget_bytes(settings.cache_size)
+    # What certificates take is set aside.
+    rest = budget - certifying_bytes(kernel, budget)
+    solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
     solve(SAFETY * tol)
-    errors = rounding_errors(kernel, data, tasks, threads)
+    errors = rounding_errors(kernel, data, tasks, threads, budget)
     if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
         # Smaller steps left undone make up for larger errors.
         solve(tol - 2.5 * errors.max())
-        errors = rounding_errors(kernel, data, tasks, threads)
+        errors = rounding_errors(kernel, data, tasks, threads, budget)
     if (
         are_spoilt(tasks, errors, tol)
         and isinstance(data, Operand)
@@ -145,7 +154,8 @@ def solve_many(
         ]
     is_single = first.dtype == np.float32 and not is_custom(kernel)
     if settings.refines and is_single and isinstance(data, Operand):
-        refine(kernel, data, tasks[:: settings.refines], threads)
+        del solve, first  # their memory is for what follows
+        refine(kernel, data, tasks[:: settings.refines], threads, budget)
     return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
@@ -172,21 +182,26 @@ def _prepare(
     settings: Settings,
     threads: Threads,
     progress: Progress | None,
+    budget: int,
 ) -> Callable[[float], None]:
     """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
     max_iter = settings.max_iter
     if max_iter < 0:
         max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
-    budget = budget_bytes(settings.cache_size)
-    if isinstance(data, Operand) and _wants_blocks(
-        kernel, data, starts, tasks, settings, threads, budget
-    ):
-        blocks = BlockGram(kernel, data, starts, threads)
-        return partial(
-            _solve_small, blocks, tasks, max_iter, settings.shrinking, threads, progress
-        )
-    if isinstance(data, Operand) and _wants_whole(data, tasks, settings, budget):
-        data = WholeGram.compute(kernel, data, starts, threads)
+    tiling = USUAL
+    if isinstance(data, Operand):
+        tiling = plan_tiles([kernel], data, budget)
+        at_once = _blocks_at_once(kernel, data, starts, tasks, settings, tiling, budget)
+        if at_once:
+            blocks = BlockGram(kernel, data, starts, threads, at_once)
+            return partial(
+                _solve_small, blocks, tasks, max_iter, settings.shrinking, threads,
+                progress, at_once,
+            )  # fmt: skip
+        budget -= tiling.n_bytes
+        if _wants_whole(data, tasks, settings, budget):
+            data = WholeGram.compute(kernel, data, starts, threads, tiling)
+            budget -= data.matrix.nbytes
     solver = settings.solver
     if solver == "auto":
         solver = "smo" if isinstance(data, WholeGram) else "decompose"
@@ -196,7 +211,8 @@ def _prepare(
     else:
         squares = n_active * size * size * data.dtype.itemsize
         patience = PATIENCE if solver == "decompose" else None
-        gram = RowGram(kernel, data, starts, budget - squares, threads, patience)
+        rest = budget - squares
+        gram = RowGram(kernel, data, starts, rest, threads, patience, tiling)
     for task in tasks:
         refresh(gram, task, threads)
 
@@ -206,12 +222,14 @@ def _prepare(
             return
         after_each = None if progress is None else (lambda: progress(tasks))
         if isinstance(gram, WholeGram) and solver in ("smo", *IN_MEMORY):
+            room = divide(budget, _copy(gram, tasks, solver), min(len(tasks), WORKERS))
             threads.map(
                 lambda task: _in_memory(
-                    gram, task, solver, tol, max_iter, settings, threads.stop
+                    gram, task, solver, tol, max_iter, settings, threads.stop, room.each
                 ),
                 tasks,
                 after_each,
+                room.at_once,
             )
             return
         for task in tasks:
@@ -222,24 +240,52 @@ def _prepare(
     return solve
 
 
-def _wants_blocks(
+def _blocks_at_once(
     kernel: Kernel,
     data: Operand,
     starts: Sequence[int],
     tasks: list[Task],
     settings: Settings,
-    threads: Threads,
+    tiling: Tiling,
     budget: int,
-) -> bool:
-    """Decide whether each task gets a Gram matrix of its own."""
+) -> int:
+    """Return how many threads can give tasks a Gram matrix of their own; 0 for none.
+
+    Each has the matrix of a task, and computes tiles of whole blocks. There must be
+    room for the usual number of threads, or for all tasks.
+    """
     largest = max(len(task.f) for task in tasks)
-    values = int((np.diff(starts) ** 2).sum()) + threads.count * largest**2
-    return (
-        settings.solver == "auto"
-        and largest <= min(SMALL_TASK, len(data) // 2)
-        and values * data.dtype.itemsize <= budget
-        and not is_custom(kernel)
-    )
+    sizes = np.diff(starts)
+    if (
+        settings.solver != "auto"
+        or largest > min(SMALL_TASK, len(data) // 2)
+        or is_custom(kernel)
+    ):
+        return 0
+    tile = int(sizes.max()) * max(RUN_COLUMNS, int(sizes.max()))
+    # Shrinking copies at most a quarter of the matrix.
+    own = largest**2 + largest**2 // 4
+    each = own * data.dtype.itemsize + int(tile * tiling.bytes_per_value)
+    left = budget - int((sizes.astype(np.int64) ** 2).sum()) * data.dtype.itemsize
+    at_once = max(0, left) // each
+    return at_once if at_once >= min(WORKERS, len(tasks)) else 0
+
+
+def _copy(gram: WholeGram, tasks: list[Task], solver: str) -> int:
+    """Return the memory that a solver would take to copy a part of the matrix."""
+    if solver == "smo":  # half of the variables, in shrinking
+        values = max(len(task.beta) for task in tasks) ** 2 // 4
+    else:
+        values = (
+            max((len(task.f) for task in tasks if not _is_all(gram, task)), default=0)
+            ** 2
+        )
+    return max(1, values * gram.dtype.itemsize)
+
+
+def _is_all(gram: WholeGram, task: Task) -> bool:
+    """Tell whether the rows of a task are all rows of the matrix, in their order."""
+    return len(task.f) == len(gram.matrix) and bool((np.diff(task.blocks) == 1).all())
 
 
 def _solve_small(
@@ -249,6 +295,7 @@ def _solve_small(
     shrinking: bool,
     threads: Threads,
     progress: Progress | None,
+    at_once: int,
     tol: float,
 ) -> None:
     """Solve tasks one by one, each on its own matrix; tasks on the same share it."""
@@ -262,7 +309,7 @@ def _solve_small(
                 _solve_on(square, task, tol, max_iter, shrinking, threads.stop)
 
     after_each = None if progress is None else (lambda: progress(tasks))
-    threads.map(solve, gram.runs(together), after_each)
+    threads.map(solve, gram.runs(together), after_each, at_once)
 
 
 def _solve_on(
@@ -294,13 +341,17 @@ def solve_and_polish(
     max_iter: int,
     stop: NDArray,
     shrinking: bool,
+    room: int | None = None,
 ) -> Outcome:
     """Solve a task, and if it is small, and in double precision, go on for a while.
 
     It costs next to nothing, and the answer then does not depend on how the kernel
-    values were rounded, which in small problems decides between equals.
+    values were rounded, which in small problems decides between equals. Shrinking
+    copies at most ``room`` bytes of the matrix.
     """
-    outcome = solve_whole(K, where, problem, beta, f, tol, max_iter, stop, shrinking)
+    outcome = solve_whole(
+        K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
+    )
     m = len(beta)
     if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
         return outcome
@@ -323,14 +374,19 @@ def _wants_whole(
 ) -> bool:
     """Decide whether the whole matrix is to be computed, or refuse."""
     n = len(data)
-    # Shrinking copies at most a quarter of the matrix.
-    needed = int(1.25 * n * n * data.dtype.itemsize)
+    if settings.solver in IN_MEMORY:
+        # They work on a copy, unless the task has all samples.
+        largest = max((len(task.f) for task in tasks if len(task.f) < n), default=0)
+        values = n * n + largest * largest
+    else:
+        values = n * n * 5 // 4  # with room for shrinking
+    needed = values * data.dtype.itemsize
     if settings.solver in ("smo", *IN_MEMORY):
         if needed > budget:
             raise MemoryError(
                 f"solver={settings.solver!r} needs the whole Gram matrix, "
                 f"{needed / 2**20:.3g} MB for {n} samples; cache_size="
-                f"{settings.cache_size!r} allows {budget / 2**20:.3g} MB. Raise "
+                f"{settings.cache_size!r} leaves {budget / 2**20:.3g} MB for it. Raise "
                 "cache_size, or use solver='decompose'."
             )
         return True
@@ -355,19 +411,23 @@ def _in_memory(
     max_iter: int,
     settings: Settings,
     stop: NDArray,
+    room: int,
 ) -> None:
-    """Run a solver that has all rows at hand."""
+    """Run a solver that has all rows at hand; it may copy ``room`` bytes of them."""
     problem, beta, f = task.problem, task.beta, task.f
     steps = max_iter - task.n_iter
     outcome: tuple
     if solver == "smo":
         shrinking = settings.shrinking
+        where = task.layout()
         outcome = solve_and_polish(
-            gram.matrix, task.layout(), problem, beta, f, tol, steps, stop, shrinking
+            gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking, room
         )
     else:
-        rows = task.gram_rows(np.arange(len(f)))
-        K = np.ascontiguousarray(gram.matrix[np.ix_(rows, rows)])
+        K = gram.matrix
+        if not _is_all(gram, task):
+            rows = task.gram_rows(np.arange(len(f)))
+            K = np.ascontiguousarray(K[np.ix_(rows, rows)])
         seed = np.array([settings.seed], dtype=np.uint64)
         outcome = IN_MEMORY[solver](K, problem, beta, f, tol, steps, seed, stop)
     task.note(outcome, tol)

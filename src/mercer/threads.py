@@ -309,8 +309,11 @@ class Threads:
         function: Callable[[Item], Result],
         items: Iterable[Item],
         after_each: Callable[[], None] | None = None,
+        at_once: int | None = None,
     ) -> list[Result]:
         """Apply ``function`` to every item; results keep the items' order.
+
+        No more than ``at_once`` threads take part, where memory is short.
 
         The main thread never works itself, even if there is one worker only: it stays
         free to notice Ctrl-C, and to call ``after_each`` as items are done.  Another
@@ -322,7 +325,7 @@ class Threads:
         todo = list(items)
         if not todo:
             return []
-        granted = _crew.take(self, min(self.count, len(todo)))
+        granted = _crew.take(self, min(self.count, len(todo), at_once or self.count))
         try:
             is_main = threading.current_thread() is threading.main_thread()
             if granted == 1 and not is_main:

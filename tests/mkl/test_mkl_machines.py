@@ -426,7 +426,7 @@ def test_a_gap_that_rounding_may_spoil_is_settled_in_double_precision(
     monkeypatch.setattr(
         learning,
         "rounding_errors",
-        lambda _kernel, _data, tasks, _threads: np.full(len(tasks), error),
+        lambda _kernel, _data, tasks, *_: np.full(len(tasks), error),
     )
     monkeypatch.setattr(learning, "compute_products", settle)
     tol = 1e-4

@@ -67,11 +67,11 @@ def test_an_interruption_in_the_middle_of_solving(monkeypatch):
     calls = []
     original = evaluation.solve_job
 
-    def solve(job, stop):
+    def solve(job, *rest):
         calls.append(job.size)
         if len(calls) > 20:
             raise KeyboardInterrupt
-        return original(job, stop)
+        return original(job, *rest)
 
     monkeypatch.setattr(evaluation, "solve_job", solve)
     # Three pairs of classes in five folds: 15 jobs for each gamma.

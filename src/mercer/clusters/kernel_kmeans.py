@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight
 
-from mercer.clusters.partition import FeatureSamples, Partition
+from mercer.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.clusters.starts import make_starts
 from mercer.clusters.tuning import Tuning, tune_gamma
 from mercer.featurespace import FeatureSpace
@@ -29,6 +29,7 @@ from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.operand import Operand
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
+from mercer.memory import budget_bytes
 from mercer.progress import StepProgress
 from mercer.threads import Threads
 
@@ -238,9 +239,10 @@ class KernelKMeans(
         progress = StepProgress(self, X, y, self.verbose)
         with Threads(self.n_jobs) as threads:
             self._choose_kernel(X, views, weight, random, threads)
-            product = self._product(X, threads, small=SMALL)
-            samples = FeatureSamples(product, weight, self._is_normalized())
             k = self.n_clusters
+            work = work_bytes(X.shape[0], k, budget_bytes(self.cache_size))
+            product = self._product(X, threads, small=SMALL, work=work)
+            samples = FeatureSamples(product, weight, self._is_normalized(), work)
             starts = make_starts(self.init, self.n_init, samples, k, random, threads)
             found = samples.iterate(starts, k, self.max_iter, progress)
             best = min(found, key=lambda part: part.inertia)

@@ -17,18 +17,38 @@ weights :math:`w_i w_j K_{ij}` (Dhillon, Guan & Kulis, 2004), up to a constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.products import GivenProduct, GramProduct
 
-__all__ = ["FeatureSamples", "Partition"]
+__all__ = ["MOST_ROWS", "FeatureSamples", "Partition", "work_bytes"]
 
+# Samples whose square is decomposed at most.
+MOST_ROWS = 800
 # Columns that a pass over the matrix takes at most.
 MOST_COLUMNS = 128
+# Bytes per sample that a column takes on its way: as indicators, scaled, in the
+# precision of the matrix, twice, as a product, and scaled again, with its distances.
+COLUMN_BYTES = 72
+# Bytes per value of the square of samples that are decomposed: it and one copy.
+SQUARE_BYTES = 16
+
+
+def work_bytes(n: int, k: int, budget: int) -> int:
+    """Return the part of a budget that iterations take, half of it at most.
+
+    It is enough for one start at least, and for the square of the samples that are
+    decomposed. The columns of these can be computed again, and get less.
+    """
+    rows = min(n, MOST_ROWS)
+    most = MOST_COLUMNS * n * COLUMN_BYTES * 4 // 3
+    most = max(most, min(2 * n * rows * 16, budget // 8))
+    least = max(k * n * COLUMN_BYTES * 4 // 3, rows * rows * SQUARE_BYTES)
+    return max(least, min(most, budget // 2))
 
 
 class Partition(NamedTuple):
@@ -51,7 +71,16 @@ class FeatureSamples:
         product: GramProduct | GivenProduct,
         weight: NDArray,
         by_degree: bool,
+        work: int | None = None,
     ):
+        """Prepare to work on arrays of ``work`` bytes, or on as many as pay."""
+        #: columns that a pass over the matrix takes
+        self.most_columns = MOST_COLUMNS
+        self._work = work
+        if work is not None:
+            # Products take a quarter.
+            room = work * 3 // 4 // (product.n * COLUMN_BYTES)
+            self.most_columns = max(1, min(room, MOST_COLUMNS))
         self._product = product
         self._given_weight = weight
         self._by_degree = by_degree
@@ -80,17 +109,15 @@ class FeatureSamples:
         found = self._product.columns(index).astype(np.float64)
         return found * self.scale[:, None] * self.scale[index]
 
-    def seen_from(self, rows: NDArray) -> tuple[NDArray, NDArray]:
-        """Return columns and weights as if these samples were all, with new degrees."""
-        columns = self._product.columns(rows).astype(np.float64)
+    def seen_from(self, rows: NDArray) -> Seen:
+        """Return the samples as if some of them were all, with degrees among these."""
+        at_once = len(rows)
+        if self._work is not None:
+            # As they are computed, in double precision, and those before.
+            per_column = self.n * (self._product.dtype.itemsize + 16)
+            at_once = max(1, min(at_once, self._work // 2 // per_column))
         weight = self._given_weight[rows]
-        if not self._by_degree:
-            return columns, weight
-        degrees = columns @ weight
-        degrees[degrees <= 0] = 1.0
-        columns /= degrees[:, None]
-        columns /= degrees[rows]
-        return columns, weight * degrees[rows]
+        return Seen(self._product, rows, weight, self._by_degree, at_once)
 
     def indicators(self, labels: NDArray, k: int) -> NDArray:
         """Return the weights of the samples, in the column of their cluster."""
@@ -118,7 +145,7 @@ class FeatureSamples:
     ) -> list[Partition]:
         """Run all starts until no sample changes over."""
         runs = [_Run(self._repaired(labels, None, k)) for labels in starts]
-        at_once = max(1, MOST_COLUMNS // k)
+        at_once = max(1, self.most_columns // k)
         for _ in range(max_iter):
             active = [run for run in runs if not run.done]
             if not active:
@@ -175,6 +202,73 @@ class FeatureSamples:
             if D is not None:
                 D[i, c] = -np.inf  # it stays there
         return labels
+
+
+class Seen:
+    """Columns of the Gram matrix, scaled by degrees among the samples of the columns.
+
+    They are computed once where there is room for all, else each time.
+    """
+
+    def __init__(
+        self,
+        product: GramProduct | GivenProduct,
+        rows: NDArray,
+        weight: NDArray,
+        by_degree: bool,
+        at_once: int,
+    ):
+        self._product = product
+        self._rows = rows
+        self._parts = [
+            slice(first, min(first + at_once, len(rows)))
+            for first in range(0, len(rows), at_once)
+        ]
+        self._kept: NDArray | None = None
+        self._degrees: NDArray | None = None
+        self.weight = weight  #: of the samples of the columns
+        if len(self._parts) == 1:
+            self._kept = self._computed(self._parts[0])
+        if by_degree:
+            degrees = self._sum(lambda columns, part: columns @ weight[part])
+            degrees[degrees <= 0] = 1.0
+            self._degrees = degrees
+            self.weight = weight * degrees[rows]
+            if self._kept is not None:
+                self._scale(self._kept, self._parts[0])
+
+    def square(self) -> NDArray:
+        """Return the matrix of these samples alone."""
+        square = np.empty((len(self._rows), len(self._rows)))
+        for columns, part in self._columns():
+            square[:, part] = columns[self._rows]
+        return square
+
+    def times(self, V: NDArray) -> NDArray:
+        """Return the product of the columns with ``V``."""
+        return self._sum(lambda columns, part: columns @ V[part])
+
+    def _sum(self, product: Callable[[NDArray, slice], NDArray]) -> NDArray:
+        found = [product(columns, part) for columns, part in self._columns()]
+        return np.sum(found, axis=0) if len(found) > 1 else found[0]
+
+    def _columns(self) -> Iterator[tuple[NDArray, slice]]:
+        for part in self._parts:
+            if self._kept is not None:
+                yield self._kept, part
+                continue
+            columns = self._computed(part)
+            if self._degrees is not None:
+                self._scale(columns, part)
+            yield columns, part
+
+    def _computed(self, part: slice) -> NDArray:
+        return self._product.columns(self._rows[part]).astype(np.float64)
+
+    def _scale(self, columns: NDArray, part: slice) -> None:
+        degrees: Any = self._degrees
+        columns /= degrees[:, None]
+        columns /= degrees[self._rows[part]]
 
 
 class _Run:

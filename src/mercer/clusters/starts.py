@@ -10,13 +10,11 @@ from scipy import linalg
 
 from mercer import eigen
 from mercer.clusters.lloyd import Lloyd
-from mercer.clusters.partition import FeatureSamples
+from mercer.clusters.partition import MOST_ROWS, FeatureSamples
 from mercer.threads import Threads
 
 __all__ = ["far_apart", "from_embedding", "make_starts", "spectral"]
 
-# Samples whose matrix is decomposed.
-MOST_ROWS = 800
 # Starts of the clustering of eigenvectors.
 EMBEDDED_STARTS = 10
 
@@ -69,15 +67,21 @@ def spectral(
     if len(rows) <= k:
         return np.arange(samples.n, dtype=np.int32) % k
     # Degrees among themselves: those of all would favour where more were drawn.
-    columns, weight = samples.seen_from(rows)
+    seen = samples.seen_from(rows)
+    weight = seen.weight
     root = np.sqrt(weight)
-    square = columns[rows] * root[:, None] * root
-    vectors = eigen.dense((square + square.T) / 2, k).vectors
+    square = seen.square()
+    square *= root[:, None]
+    square *= root
+    square += square.T.copy()
+    square /= 2
+    vectors = eigen.dense(square, k).vectors
+    del square
     labels = from_embedding(vectors, weight, k, random, threads)
     indicators = np.zeros((len(rows), k))
     indicators[np.arange(len(rows)), labels] = weight
     mass = np.maximum(indicators.sum(axis=0), np.finfo(np.float64).tiny)
-    S = columns @ (indicators / mass)
+    S = seen.times(indicators / mass)
     norms = np.einsum("ij,ij->j", indicators, S[rows]) / mass
     found = (norms - 2.0 * S).argmin(axis=1).astype(np.int32)
     found[rows] = labels

@@ -75,10 +75,11 @@ def tune_gamma(
     gammas = _candidates(distances)
     if len(allowed) <= k + 1 or len(gammas) == 1:
         return Tuning(gammas[:1], np.full(1, np.nan))
-    criterion = [
-        _criterion(np.exp(-gamma * distances), weight[allowed], k, random, threads)
-        for gamma in gammas
-    ]
+    criterion = []
+    for gamma in gammas:
+        K = -gamma * distances
+        np.exp(K, out=K)
+        criterion.append(_criterion(K, weight[allowed], k, random, threads))
     return Tuning(gammas, np.array(criterion))
 
 
@@ -108,7 +109,10 @@ def _criterion(
 ) -> float:
     samples = FeatureSamples(GivenProduct(K, threads), weight, by_degree=True)
     root = np.sqrt(samples.weight) * samples.scale
-    found = eigen.dense(K * root[:, None] * root, k + 1)
+    scaled = K * root[:, None]
+    scaled *= root
+    found = eigen.dense(scaled, k + 1)
+    del scaled
     start = from_embedding(found.vectors[:, :k], samples.weight, k, random, threads)
     (part,) = samples.iterate([start], k, ROUNDS, lambda what, value: False)
     sizes = np.bincount(part.labels, minlength=k)

@@ -18,7 +18,14 @@ from sklearn.utils.validation import _check_psd_eigenvalues
 from mercer import eigen
 from mercer.products import GivenProduct, GramProduct, centred_times
 
-__all__ = ["SMALL", "Decomposition", "Settings", "choose_solver", "decompose"]
+__all__ = [
+    "SMALL",
+    "Decomposition",
+    "Settings",
+    "choose_solver",
+    "decompose",
+    "work_bytes",
+]
 
 # Up to so many samples the centred matrix is formed, in double precision.
 SMALL = 500
@@ -27,6 +34,7 @@ MOST_PASSES = 300
 # Of so many samples, per vector of a block, are those vectors that Lanczos starts from;
 # all but a few of a block. It pays if the matrix has many more.
 START_ROWS = 32
+LEAST_START_ROWS = 4
 LEAST_FOR_START = 100
 RANDOM = 2
 
@@ -40,6 +48,7 @@ class Settings(NamedTuple):
     max_iter: int | None
     iterated_power: int | str
     rng: np.random.RandomState
+    room: int | None = None  #: bytes for all arrays beside the matrix
 
 
 class Decomposition(NamedTuple):
@@ -67,6 +76,31 @@ def choose_solver(solver: str, n: int, k: int) -> str:
     if solver != "auto":
         return solver
     return "dense" if n <= SMALL or 8 * k > n else "lanczos"
+
+
+def work_bytes(
+    settings: Settings, n: int, dtype: np.dtype, budget: int
+) -> tuple[int, int]:
+    """Return the memory that arrays beside the matrix need, and what they may take.
+
+    The latter is half of the budget, or what is needed if that is more.
+    """
+    k, item = settings.n_components, dtype.itemsize
+    solver = choose_solver(settings.solver, n, k)
+    block = eigen.block_size(k, n)
+    if solver == "lanczos":
+        least, most = eigen.lanczos_bytes(k, n)
+        start = START_ROWS * block * (n * item + START_ROWS * block * 32)
+        # Products take a quarter.
+        least, most = least * 4 // 3, max(most, start) * 4 // 3
+    elif solver == "dense":
+        # The matrix, the vectors twice, and their products in double precision.
+        least = most = n * n * item + n * k * (2 * item + 40)
+    elif solver == "arpack":
+        least = most = 4 * n * max(2 * k + 1, 20) * item
+    else:
+        least = most = n * (k + eigen.OVERSAMPLES) * 8 * 10
+    return least, max(least, min(most, budget // 2))
 
 
 def _centre(matrix: NDArray, means: NDArray) -> NDArray:
@@ -143,21 +177,34 @@ def _solve(
             power = 7 if k < 0.1 * n else 4
         return eigen.randomized(times, n, k, int(power), rng)
     passes = settings.max_iter or MOST_PASSES
-    first = _start(product, k, rng)
-    return eigen.lanczos(times, n, k, dtype, settings.tol, passes, rng, first, ended)
+    room = None if settings.room is None else settings.room * 3 // 4
+    first = _start(product, k, rng, room)
+    return eigen.lanczos(
+        times, n, k, dtype, settings.tol, passes, rng, first, ended, room
+    )
 
 
 def _start(
-    product: GramProduct | GivenProduct, k: int, rng: np.random.RandomState
+    product: GramProduct | GivenProduct,
+    k: int,
+    rng: np.random.RandomState,
+    room: int | None,
 ) -> NDArray | None:
     """Return vectors near the wanted ones: those of a few samples, continued to all.
 
-    Some are random, lest anything be missed that these samples know nothing of.
+    Some are random, lest anything be missed that these samples know nothing of. Where
+    the columns of these samples do not fit into ``room`` bytes, there are fewer.
     """
     n, block = product.n, eigen.block_size(k, product.n)
     if n < LEAST_FOR_START * block:
         return None
-    chosen = np.sort(rng.permutation(n)[: START_ROWS * block])
+    count = START_ROWS * block
+    if room is not None:
+        per_row = n * product.dtype.itemsize + 32 * count
+        count = min(count, room // per_row)
+    if count < LEAST_START_ROWS * block:
+        return None
+    chosen = np.sort(rng.permutation(n)[:count])
     columns = product.columns(chosen)
     square = columns[chosen].astype(np.float64)
     found = eigen.dense(_centre(square, square.mean(axis=0)), block - RANDOM).vectors

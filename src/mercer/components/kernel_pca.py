@@ -18,12 +18,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mercer.components.centred import SMALL, Decomposition, Settings, decompose
+from mercer.components.centred import (
+    SMALL,
+    Decomposition,
+    Settings,
+    choose_solver,
+    decompose,
+    work_bytes,
+)
 from mercer.components.preimage import PreImages
 from mercer.fitting import fit_method
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
+from mercer.memory import budget_bytes
 from mercer.progress import StepProgress
 from mercer.threads import Threads
 
@@ -265,12 +273,14 @@ class KernelPCA(
             # The start decides about rounding, not about what is found.
             check_random_state(0 if self.random_state is None else self.random_state),
         )
+        room = self._room(settings, X)
+        settings = settings._replace(room=room)
         progress = StepProgress(self, X, y, self.verbose)
         with Threads(self.n_jobs) as threads:
             order = None
             if not self._is_precomputed():
                 order = Operand(X, run=threads.map).good_order()
-            product = self._product(X, threads, SMALL, order)
+            product = self._product(X, threads, SMALL, order, room)
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
         self.X_fit_ = X
@@ -278,6 +288,22 @@ class KernelPCA(
         if self.fit_inverse_transform:
             self._fit_ridge(X)
         return self
+
+    def _room(self, settings: Settings, X: Any) -> int:
+        """Return the bytes for arrays beside the matrix, or refuse the budget."""
+        n, budget = X.shape[0], budget_bytes(self.cache_size)
+        needed, room = work_bytes(settings, n, X.dtype, budget)
+        solver = choose_solver(settings.solver, n, settings.n_components)
+        is_free = self.cache_size == "auto" or self._is_precomputed()
+        if solver == "dense" and n > SMALL and needed > budget and not is_free:
+            raise MemoryError(
+                f"eigen_solver={self.eigen_solver!r} decomposes the whole matrix of "
+                f"{n} samples for {settings.n_components} components, which needs "
+                f"{needed / 2**20:.3g} MB; cache_size={self.cache_size!r} allows "
+                f"{budget / 2**20:.3g} MB. Raise cache_size, or use "
+                "eigen_solver='lanczos' with fewer components."
+            )
+        return room
 
     def _store(self, found: Decomposition, dtype: np.dtype, ended: bool) -> None:
         kept = np.ones(len(found.values), dtype=bool)

@@ -13,6 +13,7 @@ objective :math:`\tfrac12 s^2 \beta^T f + s\, p^T \beta` is least at
 :math:`s = -p^T \beta / \beta^T f`; the bounds limit :math:`s` from above.
 """
 
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -334,14 +335,18 @@ def solve_whole(
     max_iter: int,
     stop: NDArray,
     shrinking: bool = True,
+    room: int | None = None,
 ) -> Outcome:
     """Solve a problem on a Gram matrix in memory, ``beta`` and ``f`` in place.
 
     With ``shrinking``, variables that sit at a bound and cannot take part in any
     violating pair are left out for a while: the rest is solved on a copy of its part of
-    the matrix, then all are looked at again.
+    the matrix, then all are looked at again. The copy takes at most ``room`` bytes.
     """
     m = len(beta)
+    most = m // 2
+    if room is not None:
+        most = min(most, isqrt(max(room, 0) // K.dtype.itemsize))
     n_iter = 0
     while shrinking and m >= SHRINK_FROM and n_iter < max_iter:
         steps = min(m, max_iter - n_iter)
@@ -350,7 +355,7 @@ def solve_whole(
         if gap <= tol or stalled or stop[0]:
             return Outcome(n_iter, gap, stalled)
         active = _may_move(problem, beta, f)
-        if len(active) > m // 2:
+        if len(active) > most:
             continue
         n, stalled = _solve_part(
             K, where, problem, beta, f, active, tol, max_iter - n_iter, stop

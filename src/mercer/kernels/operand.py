@@ -8,7 +8,7 @@ that a composed kernel computes each product or distance once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -220,6 +220,10 @@ class Scratch:
         self._n_used += 1
         return buffer[:n_bytes].view(dtype).reshape(shape)
 
+    def buffers(self) -> list[NDArray]:
+        """Return the memory of all arrays."""
+        return self._buffers
+
 
 class Pair:
     """Two operands and the intermediate results of their block."""
@@ -262,6 +266,22 @@ class Pair:
                 scratch=self.scratch,
             ),
         )
+
+    def n_bytes(self, *results: NDArray) -> int:
+        """Return the memory that the block has taken, with that of its results."""
+        owners = {id(buffer): buffer for buffer in self.scratch.buffers()}
+        for array in (*self._arrays(), *results):
+            while isinstance(array.base, np.ndarray):
+                array = array.base
+            owners[id(array)] = array
+        return sum(array.nbytes for array in owners.values())
+
+    def _arrays(self) -> Iterator[NDArray]:
+        for value in self._memo.values():
+            if isinstance(value, Pair):
+                yield from value._arrays()
+            elif isinstance(value, np.ndarray):
+                yield value
 
     def empty(self, dtype: np.dtype | None = None) -> NDArray:
         """Return an array for a block, not yet filled."""

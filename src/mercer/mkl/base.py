@@ -89,6 +89,17 @@ class BaseGrams(ABC):
         self.threads = threads
         #: what the matrices are multiplied by wherever they are used
         self.factors = np.ones(n_kernels)
+        #: memory for copies of parts of the matrices; None for as much as they take
+        self.spare: int | None = None
+
+    def part_of_spare(self, part: int, most: int) -> int:
+        """Return one part in so many of the memory for copies, up to ``most``."""
+        return most if self.spare is None else max(0, min(most, self.spare // part))
+
+    def strips(self, itemsize: int) -> list[slice]:
+        """Cut the rows into strips that fit a quarter of the memory for copies."""
+        row = self.n_kernels * self.n * itemsize
+        return cut(self.n, max(1, self.part_of_spare(4, STRIP * row) // row))
 
     @property
     @abstractmethod
@@ -192,8 +203,9 @@ def fill_tiles(
     threads: Threads,
     work: Callable[[Any], None],
     tiles: Sequence[Any],
+    at_once: int | None = None,
 ) -> None:
     """Run tile jobs, when all that they share of the samples is at hand."""
     for kernel in kernels:
         warm_up(kernel, operand)
-    run_tiles(kernels, threads, work, tiles)
+    run_tiles(kernels, threads, work, tiles, at_once)

@@ -11,10 +11,11 @@ from mercer.certificates import to_solution
 from mercer.core.decompose import Task
 from mercer.core.mkl import add_scaled
 from mercer.core.rows import add_rows, gather_square, mirror
-from mercer.gram import own_scratch
+from mercer.gram import USUAL, Tiling, own_scratch
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.operand import Operand, Pair, columns_key
-from mercer.mkl.base import STRIP, BaseGrams, Products, Solved, cut, fill_tiles
+from mercer.memory import WORKERS, divide
+from mercer.mkl.base import BaseGrams, Products, Solved, cut, fill_tiles
 from mercer.solvers import (
     MOST_STEPS,
     SAFETY,
@@ -50,12 +51,14 @@ class GramsInMemory(BaseGrams):
         operand: Operand,
         starts: list[int],
         threads: Threads,
+        tiling: Tiling = USUAL,
     ) -> GramsInMemory:
         """Evaluate one triangle of all kernels, tile by tile, and mirror it."""
         n = len(operand)
         matrices = [np.empty((n, n), dtype=operand.dtype) for _ in kernels]
-        strips = [(rows, operand.rows(rows)) for rows in cut(n, TILE_ROWS)]
         width = TILE_COLUMNS * 4 // max(4, min(len(kernels), 32))
+        height, width = tiling.shape(TILE_ROWS, width)
+        strips = [(rows, operand.rows(rows)) for rows in cut(n, height)]
         groups = _by_columns(kernels)
 
         def fill(tile: tuple[slice, Operand, slice]) -> None:
@@ -72,7 +75,7 @@ class GramsInMemory(BaseGrams):
             for rows, left in strips
             for part in cut(n - rows.start, width)
         ]
-        fill_tiles(kernels, operand, threads, fill, tiles)
+        fill_tiles(kernels, operand, threads, fill, tiles, tiling.at_once)
         for kernel, matrix in zip(kernels, matrices, strict=True):
             np.fill_diagonal(matrix, kernel.diagonal(operand))
         return cls(matrices, starts, threads)
@@ -96,15 +99,21 @@ class GramsInMemory(BaseGrams):
         tol = SAFETY * settings.tol
         stop = self.threads.stop
 
+        # Shrinking copies at most what belongs to half of the variables.
+        most = max(len(task.beta) for task in tasks) ** 2 // 4 * K.dtype.itemsize
+        total = len(tasks) * most if self.spare is None else max(0, self.spare)
+        room = divide(total, most, min(len(tasks), WORKERS))
+
         def improve(task: Task) -> None:
             problem, where = task.problem, task.layout()
             outcome = solve_and_polish(
-                K, where, problem, task.beta, task.f, tol, MOST_STEPS, stop, True
-            )
+                K, where, problem, task.beta, task.f, tol, MOST_STEPS, stop, True,
+                room.each,
+            )  # fmt: skip
             task.note(outcome, tol)
 
         after_each = None if report is None else (lambda: report(tasks))
-        self.threads.map(improve, tasks, after_each)
+        self.threads.map(improve, tasks, after_each, room.at_once)
         return self.certified(weights, tasks, settings.tol)
 
     def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
@@ -219,10 +228,14 @@ class GramsInMemory(BaseGrams):
         self.squares(rows, parts[:-1])
         store = GramsInMemory(list(parts[:-1]), starts, self.threads)
         store._sum = parts[-1]
+        if self.spare is not None:
+            # While parts are solved, there is no weighted sum of all.
+            own_sum = self.n * self.n * memory.dtype.itemsize
+            store.spare = max(0, self.spare + own_sum - memory.nbytes)
         return store
 
     def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
-        for rows in cut(self.n, STRIP):
+        for rows in self.strips(np.result_type(*self.matrices).itemsize):
             parts = zip(self.matrices, self.factors, strict=True)
             visit(rows, np.stack([m[rows] * m.dtype.type(f) for m, f in parts]))
 

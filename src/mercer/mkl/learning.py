@@ -21,6 +21,7 @@ from mercer.gram import apply, is_custom
 from mercer.kernels.base import Definiteness, Kernel, as_operand
 from mercer.kernels.operand import Operand
 from mercer.machine import Tasks
+from mercer.memory import given_budget
 from mercer.mkl.alternate import alternate
 from mercer.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.mkl.chunks import Iteration, by_chunks
@@ -159,11 +160,14 @@ def settled(
         task.beta, task.f = solution.beta, solution.f.copy()
     data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
     operand = as_operand(data)
-    errors = rounding_errors(kernel, operand, problem.tasks, problem.store.threads)
+    budget = given_budget(problem.settings.cache_size)
+    errors = rounding_errors(
+        kernel, operand, problem.tasks, problem.store.threads, budget
+    )
     s = last.s
     if not problem.store.is_double and not any(map(is_custom, kernels)):
         products = products_on_support(
-            kernels, operand, problem.tasks, problem.store.threads
+            kernels, operand, problem.tasks, problem.store.threads, budget
         )
         s = np.zeros(len(kernels))
         for task, (rows, values) in zip(problem.tasks, products, strict=True):
@@ -207,7 +211,8 @@ def compute_products(
     left, right = (
         Operand(data.raw_rows(rows).astype(np.float64)) for rows in (samples, used)
     )
-    values = apply(kernel, left, right, weights, store.threads)
+    budget = given_budget(problem.settings.cache_size)
+    values = apply(kernel, left, right, weights, store.threads, budget)
     for t, (task, own) in enumerate(zip(tasks, problem.rows, strict=True)):
         mine = np.isin(samples, own, assume_unique=True)
         task.f = task.f.copy()

@@ -29,7 +29,7 @@ from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
 from mercer.machine import QUIET, KernelMachine, Tasks
-from mercer.memory import budget_bytes
+from mercer.memory import budget_bytes, given_budget
 from mercer.mkl.base import BaseGrams, weighted_sum
 from mercer.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.mkl.inmemory import GramsInMemory
@@ -351,7 +351,14 @@ class MultiKernelMachine(KernelMachine):
                 )
                 for k in used:
                     weights = Weights(scaled[k], starts)
-                    values += apply(self._kernels[k], left, right, weights, threads)
+                    values += apply(
+                        self._kernels[k],
+                        left,
+                        right,
+                        weights,
+                        threads,
+                        given_budget(self.cache_size),
+                    )
         values = values + self.intercept_
         if not np.isfinite(values).all():
             raise ValueError(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.decompose import Task
-from mercer.gram import own_scratch
+from mercer.gram import own_scratch, plan_tiles
 from mercer.kernels.base import Kernel, evaluate_once
 from mercer.kernels.operand import Operand, Pair
 from mercer.mkl.base import (
@@ -38,10 +38,14 @@ class GramsOnDemand(BaseGrams):
         operand: Operand,
         starts: list[int],
         threads: Threads,
+        budget: int | None = None,
     ):
+        """Hold the samples; tiles and strips keep to their part of the budget."""
         super().__init__(len(operand), len(kernels), starts, threads)
         self.kernels = list(kernels)
         self.operand = operand
+        self.spare = budget
+        self._tiling = plan_tiles(kernels, operand, budget, shared=True)
 
     @property
     def is_double(self) -> bool:
@@ -66,7 +70,7 @@ class GramsOnDemand(BaseGrams):
 
     def _visit(self, left: Operand, right: Operand, visit: Callable[..., None]) -> None:
         """Call with rows, columns, kernel and block, all kernels of a tile together."""
-        width = tile_width(self.n_kernels)
+        height, width = self._tiling.shape(STRIP, tile_width(self.n_kernels))
         columns = [(where, right.rows(where)) for where in cut(len(right), width)]
 
         def work(rows: slice) -> None:
@@ -79,8 +83,8 @@ class GramsOnDemand(BaseGrams):
                         values = values * values.dtype.type(self.factors[k])
                     visit(rows, where, k, values)
 
-        tiles = cut(len(left), STRIP)
-        fill_tiles(self.kernels, right, self.threads, work, tiles)
+        tiles, at_once = cut(len(left), height), self._tiling.at_once
+        fill_tiles(self.kernels, right, self.threads, work, tiles, at_once)
 
     def _times(self, left: Operand, rows: NDArray, B: NDArray) -> NDArray:
         """Return ``K_k(left, samples rows) B``."""
@@ -129,12 +133,12 @@ class GramsOnDemand(BaseGrams):
         if len(rows) == self.n:
             return self
         part = Operand(self.operand.raw_rows(rows))
-        store = GramsOnDemand(self.kernels, part, starts, self.threads)
+        store = GramsOnDemand(self.kernels, part, starts, self.threads, self.spare)
         store.factors = self.factors
         return store
 
     def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
-        for rows in cut(self.n, STRIP):
+        for rows in self.strips(self.operand.dtype.itemsize):
             shape = (self.n_kernels, rows.stop - rows.start, self.n)
             strip = np.empty(shape, dtype=self.operand.dtype)
 

@@ -161,7 +161,9 @@ def _improve(
     own = machine.problem
     s = np.sum([m.s() for m in machines], axis=0)
     weights = ball.best(s)
-    size = set_size(store.n_kernels, 8 if store.is_double else 4)
+    size = set_size(
+        store.n_kernels, 8 if store.is_double else 4, store.part_of_spare(4, SET_BYTES)
+    )
     f = machine.f(weights)
     if len(machine.rows) <= size:
         chosen = np.arange(len(own.p))
@@ -194,7 +196,7 @@ def _improve(
     return int(steps)
 
 
-def set_size(n_kernels: int, itemsize: int) -> int:
-    """Return how many rows a working set has."""
-    size = int(np.sqrt(SET_BYTES / (itemsize * n_kernels)))
+def set_size(n_kernels: int, itemsize: int, n_bytes: int = SET_BYTES) -> int:
+    """Return how many rows a working set has whose matrices take so many bytes."""
+    size = int(np.sqrt(n_bytes / (itemsize * n_kernels)))
     return int(np.clip(size, SMALLEST_SET, LARGEST_SET))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mercer.gram import TILES_PART, plan_tiles
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.mkl.base import BaseGrams
@@ -37,17 +38,20 @@ def make_store(
 ) -> BaseGrams:
     """Return a store that keeps the matrices if they fit into so many bytes.
 
-    Beside them must fit their weighted sum, and what a solver copies of it.
+    Beside them must fit their weighted sum, what a solver copies of it, and tiles.
     """
     n = len(operand)
     values = (len(kernels) + 1.5) * n * n
+    tiles = budget // TILES_PART
     is_double = n <= DOUBLE_UP_TO or tol < LEAST_FOR_SINGLE
     dtype = np.dtype(np.float64 if is_double else np.float32)
-    if values * dtype.itemsize > budget:
+    if values * dtype.itemsize + tiles > budget:
         dtype = np.dtype(np.float64 if tol < LEAST_FOR_SINGLE else np.float32)
     if operand.dtype != dtype:
         operand = operand.astype(dtype)
-    fits = values * dtype.itemsize <= budget
-    if fits:
-        return GramsInMemory.compute(kernels, operand, starts, threads)
-    return GramsOnDemand(kernels, operand, starts, threads)
+    if values * dtype.itemsize + tiles > budget:
+        return GramsOnDemand(kernels, operand, starts, threads, budget)
+    tiling = plan_tiles(kernels, operand, budget, shared=True)
+    store = GramsInMemory.compute(kernels, operand, starts, threads, tiling)
+    store.spare = budget - tiles - (len(kernels) + 1) * n * n * dtype.itemsize
+    return store

@@ -55,9 +55,7 @@ class Samples(NamedTuple):
     def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> Samples:
         """Put samples that are the same together, and leave out those without cost."""
         place: dict[bytes, int] = {}
-        index = [
-            place.setdefault(key, len(place)) for key in sample_keys(X, labels)
-        ]
+        index = [place.setdefault(key, len(place)) for key in sample_keys(X, labels)]
         total = np.bincount(index, cost, len(place))
         first = np.unique(index, return_index=True)[1]
         wanted = np.flatnonzero(total > 0)

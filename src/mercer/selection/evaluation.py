@@ -17,9 +17,10 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils.validation import _check_method_params
 
+from mercer.gram import TILES_PART
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
-from mercer.memory import budget_bytes
+from mercer.memory import WORKERS, budget_bytes
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     Request,
@@ -38,7 +39,7 @@ from mercer.selection.samples import (
     prepare_fold,
 )
 from mercer.selection.sharing import Given, decide, shared_copy, take_tasks
-from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts
+from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts, exact_bytes
 from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
 from mercer.solvers import Settings, tries_single
 from mercer.threads import Threads
@@ -158,18 +159,16 @@ class Evaluation:
             return
         n = samples.X.shape[0]
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
-        whole = 0 if samples.is_matrix else n * n * dtype.itemsize
-        largest = max(len(fold.train) for fold in samples.folds.values())
-        # Each thread has a part of the matrix to solve on, or rows to predict from.
-        most = max(largest, *(len(fold.test) for fold in samples.folds.values()))
-        squares = self._threads.count * most * largest * dtype.itemsize
+        whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
         allowed, budget = self._budget(units)
-        left = budget - whole - squares
+        squares = self._threads.count * self._largest_part(samples, dtype)
+        tiles = budget // TILES_PART
+        left = budget - whole - squares - tiles
         if left < 0:
             reason = (
-                f"the Gram matrix of {n} samples and its parts need "
-                f"{(whole + squares) / 2**20:.0f} MB, and cache_size="
-                f"{allowed!r} allows {budget / 2**20:.0f} MB"
+                f"the Gram matrix of {n} samples and the parts of it that threads "
+                f"work on need {(whole + squares + tiles) / 2**20:.0f} MB, and "
+                f"cache_size={allowed!r} allows {budget / 2**20:.0f} MB"
             )
             for unit in units:
                 for entry in unit.entries:
@@ -180,12 +179,35 @@ class Evaluation:
             parts = bytes_of_parts([unit.kernel for unit in units], n)
             keeps = parts <= left
             left -= parts if keeps else 0
-        maker = GramMaker(samples.X, dtype, self._threads, keeps=keeps)
+        maker: Any = None
+        if not samples.is_matrix:
+            kernels = [unit.kernel for unit in units]
+            maker = GramMaker(
+                samples.X, dtype, kernels, budget, self._threads, keeps=keeps
+            )
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
+            left -= (at_once - 1) * whole
+        # What is left is for copies of what shrinking leaves over.
+        self._room = left // max(self._threads.count, WORKERS)
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], maker)
+
+    def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
+        """Return the memory of what a thread copies of a Gram matrix.
+
+        It is the part to solve on, or rows to predict from; and the sampled rows.
+        """
+        n, folds = samples.X.shape[0], samples.folds.values()
+        train = max(len(fold.train) for fold in folds)
+        rows = max(len(fold.test) for fold in folds)
+        if self.request.return_train_score:
+            rows = max(rows, train)
+        if self.request.scorer is None:
+            rows = 0
+        most = max(train * train, rows * n)
+        return most * dtype.itemsize + exact_bytes(train)
 
     def _budget(self, units: list[Unit]) -> tuple[float | str, int]:
         """Return which ``cache_size`` holds, and how many bytes it allows.
@@ -233,7 +255,7 @@ class Evaluation:
         answers: Answers = {}
 
         def solve(job: Job) -> None:
-            found = solve_job(job, self._threads.stop)
+            found = solve_job(job, self._threads.stop, self._room)
             answers.update(found)
             for chain in job.chains:
                 for entry, _ in chain:

@@ -109,11 +109,13 @@ def solve_chain(
     exact: tuple[NDArray, NDArray],
     links: Sequence[Link],
     stop: NDArray,
+    room: int | None = None,
 ) -> list[Solved]:
     """Solve problems of the same variables on a part ``square`` of a Gram matrix.
 
     ``exact`` are some rows of it in double precision, and which these are. The results
-    are in the order of the links, whatever the order of solving.
+    are in the order of the links, whatever the order of solving. Shrinking copies at
+    most ``room`` bytes.
     """
     results: list[Solved] = [Solved(None, np.inf, 0.0)] * len(links)
     where = layout(links[0].problem)
@@ -130,7 +132,7 @@ def solve_chain(
     for k in order:
         began = time.perf_counter()
         beta, f = _begin(square, links[k].problem, before)
-        one = _solve(square, where, links[k], beta, f, exact, stop)
+        one = _solve(square, where, links[k], beta, f, exact, stop, room=room)
         is_good = isinstance(one, Solution) and np.isfinite(one.objective)
         before = (beta, f) if is_good else None
         results[k] = Solved.of(one, time.perf_counter() - began)
@@ -177,6 +179,7 @@ def _solve(
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
     n_iter: int | None = None,
+    room: int | None = None,
 ) -> Solution | float:
     """Solve one problem and certify it, rounding errors included.
 
@@ -189,7 +192,7 @@ def _solve(
         if not is_solved:
             outcome = solve_and_polish(
                 square, where, problem, beta, f, goal, max_iter - n_iter, stop,
-                link.shrinking,
+                link.shrinking, room,
             )  # fmt: skip
             n_iter += outcome.n_iter
         is_solved = False

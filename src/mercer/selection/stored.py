@@ -6,7 +6,7 @@ once, tile by tile, and kept: each further kernel costs one pass over it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,19 +15,26 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.rows import mirror
-from mercer.gram import own_scratch, warm_up
+from mercer.gram import own_scratch, plan_tiles, warm_up
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch, columns_key
 from mercer.threads import Threads
 
-__all__ = ["GramMaker", "SharedGram", "bytes_of_parts"]
+__all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes"]
 
 # As in gram: tiles of a triangle are low, and not too wide.
 TILE_ROWS = 256
 TILE_COLUMNS = 2000
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
+# Columns of these that are computed at a time.
+EXACT_COLUMNS = 256
+
+
+def exact_bytes(n: int) -> int:
+    """Return the memory of a matrix's sampled rows, which are put together once."""
+    return 2 * SAMPLED_ROWS * n * 8
 
 
 class SharedGram(NamedTuple):
@@ -95,15 +102,35 @@ def bytes_of_parts(kernels: Iterable[Kernel], n: int) -> int:
 class GramMaker:
     """Computes Gram matrices of the same samples, one kernel after the other."""
 
-    def __init__(self, X: Any, dtype: Any, threads: Threads, *, keeps: bool):
+    def __init__(
+        self,
+        X: Any,
+        dtype: Any,
+        kernels: Sequence[Kernel],
+        budget: int,
+        threads: Threads,
+        *,
+        keeps: bool,
+    ):
+        """Prepare for some kernels, with tiles that keep to their part of the budget.
+
+        ``keeps`` is whether what kernels have in common is kept.
+        """
         self._X = X
         self._threads = threads
         self._operand = Operand(X.astype(dtype, copy=False), run=threads.map)
         n = X.shape[0]
+        plans = [
+            plan_tiles([kernel], self._operand, budget, shared=True)
+            for kernel in kernels
+        ]
+        least = min(plans, key=lambda plan: plan.values)
+        self._at_once = least.at_once
+        height, width = least.shape(TILE_ROWS, TILE_COLUMNS)
         self._tiles: list[tuple[slice, slice]] = [
             (rows, columns)
-            for rows in _ranges(0, n, TILE_ROWS)
-            for columns in _ranges(rows.start, n, TILE_COLUMNS)
+            for rows in _ranges(0, n, height)
+            for columns in _ranges(rows.start, n, width)
         ]
         self._kept: list[dict] = [{} for _ in self._tiles]
         self._keeps = keeps
@@ -129,7 +156,8 @@ class GramMaker:
             for t in range(len(self._tiles)):  # a user's function in one thread only
                 fill(t)
         else:
-            self._threads.map(fill, range(len(self._tiles)))
+            tiles = range(len(self._tiles))
+            self._threads.map(fill, tiles, at_once=self._at_once)
         np.fill_diagonal(matrix, kernel.diagonal(operand))
         sampled = _sample(n)
         return SharedGram(matrix, sampled, self._exact(kernel, sampled))
@@ -142,7 +170,7 @@ class GramMaker:
             right = Operand(_double(self._X[columns]))
             return kernel.evaluate(Pair(Operand(left), right))
 
-        parts = _ranges(0, self._X.shape[0], 1024)
+        parts = _ranges(0, self._X.shape[0], EXACT_COLUMNS)
         if any(isinstance(leaf, Custom) for leaf in kernel.leaves()):
             return np.hstack([part(columns) for columns in parts])
         return np.hstack(self._threads.map(part, parts))

@@ -92,8 +92,8 @@ def jobs_of(unit: Unit) -> list[Job]:
     return jobs
 
 
-def solve_job(job: Job, stop: NDArray) -> Answers:
-    """Solve all problems of a job."""
+def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
+    """Solve all problems of a job; shrinking may copy ``room`` bytes."""
     square = gathered(job.gram.matrix, job.rows)
     exact = sampled(job.gram, job.rows)
     answers: Answers = {}
@@ -107,7 +107,7 @@ def solve_job(job: Job, stop: NDArray) -> Answers:
             )
             for entry, t in chain
         ]
-        found = solve_chain(square, exact, links, stop)
+        found = solve_chain(square, exact, links, stop, room)
         for (entry, t), solved in zip(chain, found, strict=True):
             answers[id(entry), t] = solved
     return answers
