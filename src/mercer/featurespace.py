@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.coefficients import Weights
 from mercer.gram import apply
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
@@ -84,7 +84,8 @@ class FeatureSpace:
             gamma=gamma,
             coef0=self.coef0,
         )
-        return (with_views(kernel, views) if views else kernel).bind(X)
+        names = getattr(self, "feature_names_in_", None)
+        return with_names(kernel, views, names).bind(X)
 
     @QUIET
     def _product(

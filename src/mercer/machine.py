@@ -32,7 +32,7 @@ from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
 from mercer.gram import WholeGram, apply
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
@@ -173,11 +173,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return tasks, solutions
 
     def _make_kernel(self) -> Kernel:
-        """Return the kernel, with the views that the training data named, if any."""
+        """Return the kernel, with the columns that the training data named, if any."""
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
-        return with_views(kernel, self._views) if self._views else kernel
+        return with_names(kernel, self._views, getattr(self, "feature_names_in_", None))
 
     def _is_function(self) -> bool:
         """Whether the kernel is a function, to be called as scikit-learn calls it."""

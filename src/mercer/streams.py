@@ -32,7 +32,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
@@ -263,7 +263,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} cannot use a precomputed kernel: samples that "
                 "are yet to come have no row in it. Give the kernel itself."
             )
-        return (with_views(kernel, self._views) if self._views else kernel).bind(X)
+        names = getattr(self, "feature_names_in_", None)
+        return with_names(kernel, self._views, names).bind(X)
 
     def _like(self, X: Any, is_sparse: bool, dtype: Any = None) -> Any:
         """Return samples as what was learnt from: dense or sparse, and of its type."""

@@ -113,7 +113,10 @@ def test_text_columns(table, out):
     [
         (("--kernel", "rfb"), "Did you mean 'rbf'? Known"),
         (("--kernel", "rbf(gamma=) + linear"), "At column 11 of the kernel"),
-        (("--kernel", "rbf@weight"), "Unknown view 'weight'. Known: height"),
+        (
+            ("--kernel", "rbf@weight"),
+            "Did you mean 'height'? Known: height",
+        ),
         (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
         (("--kernel", "linear", "--gamma", 2), "'linear' does not have it"),
         (("--gamma", "large"), "The 'gamma' parameter of SVC"),

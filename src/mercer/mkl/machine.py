@@ -22,7 +22,7 @@ from mercer.arrays import frozen
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.gram import apply
-from mercer.kernels.base import Kernel, Scaled, with_views
+from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
@@ -131,9 +131,8 @@ class MultiKernelMachine(KernelMachine):
                 "kernels='precomputed' and pass all matrices as X, of shape "
                 "(n_kernels, n_samples, n_samples)."
             )
-        views = self._views
-        named = [with_views(k, views) if views else k for k in kernels]
-        return [kernel.bind(X) for kernel in named]
+        names = getattr(self, "feature_names_in_", None)
+        return [with_names(kernel, self._views, names).bind(X) for kernel in kernels]
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         self._ball()
