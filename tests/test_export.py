@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.multiclass import OneVsRestClassifier
 
-from mercer import SVC
+from mercer import SVC, export_libsvm
 from mercer.arrays import as_dense
 from mercer.export import COUNTERPARTS, KernelFunction, to_sklearn
 from mercer.kernels import RBF, Custom, Laplacian, Linear, Polynomial
@@ -242,3 +242,12 @@ def test_kernel_function_takes_matrices_of_either_kind():
     for left in KINDS:
         for right in KINDS:
             assert function(left(X[:7]), right(X)) == pytest.approx(expected)
+
+
+def test_machines_of_scikit_learn_are_told_apart(tmp_path):
+    X, y = np.eye(4), [0, 1, 0, 1]
+    model = svm.SVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+        to_sklearn(model)
+    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+        export_libsvm(model, tmp_path / "m")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.coefficients import Weights
 from mercer.gram import apply
@@ -19,6 +19,7 @@ from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
 from mercer.products import GivenProduct, GramProduct
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["FeatureSpace"]
 

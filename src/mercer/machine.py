@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from mercer.arrays import as_dense, frozen, is_numeric, things
@@ -41,6 +40,7 @@ from mercer.kernels.views import views_of
 from mercer.progress import FitProgress
 from mercer.solvers import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks"]
 
@@ -248,9 +248,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         left = [s for s in solutions if not s.converged]
         worst = max(left, key=lambda s: s.kkt_gap + s.error)
         limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
+        n_steps = max(s.n_iter for s in left)
         if stopped_early:
             remedy = "A callback asked for an early end."
-        elif limit <= max(s.n_iter for s in left):
+        elif limit <= n_steps and self.max_iter < 0:
+            remedy = (
+                f"The solver has a limit of its own, here {n_steps} steps, where "
+                "max_iter=-1 sets none. Scale the data, for example by StandardScaler, "
+                "lower C or raise tol; a max_iter above this limit lets it go on."
+            )
+        elif limit <= n_steps:
             remedy = (
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider "
                 "pre-processing your data with StandardScaler or MinMaxScaler. Or "

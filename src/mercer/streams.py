@@ -29,7 +29,6 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from mercer.kernels.base import Kernel, with_names
@@ -37,6 +36,7 @@ from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
 from mercer.progress import EVERY, log, speak_up
+from mercer.validation import validate_data
 
 __all__ = ["StreamClassifier"]
 

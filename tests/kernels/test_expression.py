@@ -248,8 +248,13 @@ def test_what_estimators_refuse():
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         as_kernel("rfb", **SETTINGS)
-    for wrong in (3, None, RBF, ["rbf"]):
+    for wrong in (3, None, int, ["rbf"]):
         with pytest.raises(TypeError, match="kernel must be a name or text, a Kernel"):
             as_kernel(wrong, **SETTINGS)
     with pytest.raises(KernelSyntaxError, match="never closed"):
         as_kernel("rbf(gamma=2", **SETTINGS)
+
+
+def test_a_class_is_not_a_kernel():
+    with pytest.raises(TypeError, match=r"the class RBF, not a kernel: write RBF\(\)"):
+        as_kernel(RBF, degree=3, gamma=1.0, coef0=0.0)

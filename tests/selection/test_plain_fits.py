@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn import model_selection as plain
+from sklearn import svm
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 
@@ -22,6 +23,7 @@ def digits():
     [
         (DummyClassifier(), {"strategy": ["prior"]}, "DummyClassifier is not an SVC"),
         (SVDD(), {"C": [0.5]}, "SVDD is not an SVC"),
+        (svm.SVC(), {"C": [1]}, r"is the one of scikit-learn, .* Use mercer\.SVC"),
         (SVC(solver="decompose"), {"C": [1]}, "needs its own matrix"),
         (SVC(kernel=lambda X, Z: X @ Z.T), {"C": [1]}, "function of all samples"),
     ],

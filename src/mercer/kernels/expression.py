@@ -304,6 +304,9 @@ def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> 
     if callable(kernel) and not isinstance(kernel, type):
         return given.Custom(kernel)
     other = "a Kernel or a function of two matrices"
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        raise TypeError(f"kernel is the class {name}, not a kernel: write {name}().")
     if not isinstance(kernel, str):
         raise TypeError(f"kernel must be a name or text, {other}; got {kernel!r}.")
     name = kernel.strip()

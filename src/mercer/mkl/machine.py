@@ -281,6 +281,12 @@ class MultiKernelMachine(KernelMachine):
             remedy = "A callback asked for an early end."
         elif n_iter >= self._most_rounds():
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
+            if self.max_iter < 0:
+                remedy = (
+                    f"There is a limit of {self._most_rounds()} rounds where "
+                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
+                    "max_iter above this limit allows more."
+                )
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)

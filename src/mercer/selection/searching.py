@@ -22,7 +22,7 @@ from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.samples import last_of
-from mercer.selection.sharing import MACHINES
+from mercer.selection.sharing import MACHINES, not_shared
 from mercer.threads import Threads
 
 __all__ = ["SharedSearch", "Sharing"]
@@ -83,10 +83,7 @@ class SharedSearch(BaseSearchCV):
             name for grid in _as_list(self._searched()) for name in grid
         ):
             return None  # the search puts machines there
-        return (
-            f"{type(machine).__name__} is not an SVC, NuSVC, SVR, NuSVR or "
-            "OneClassSVM of Mercer"
-        )
+        return not_shared(machine)
 
     def _searched(self) -> Any:
         raise NotImplementedError
