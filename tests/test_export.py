@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.multiclass import OneVsRestClassifier
 
 import model_files
-from mercer import SVC
+from mercer import SVC, export_libsvm
 from mercer.arrays import as_dense
 from mercer.export import KernelFunction, to_sklearn
 from mercer.kernels import RBF, Custom, Laplacian, Linear, Polynomial
@@ -254,3 +254,12 @@ def test_kernel_function_takes_matrices_of_either_kind():
     for left in KINDS:
         for right in KINDS:
             assert function(left(X[:7]), right(X)) == pytest.approx(expected)
+
+
+def test_machines_of_scikit_learn_are_told_apart(tmp_path):
+    X, y = np.eye(4), [0, 1, 0, 1]
+    model = svm.SVC().fit(X, y)
+    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+        to_sklearn(model)
+    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+        export_libsvm(model, tmp_path / "m")

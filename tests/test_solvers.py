@@ -404,3 +404,14 @@ def test_double_data_is_tried_in_single_precision(
     _, gap = certificate(model, X, y)
     assert gap <= tol
     assert model.support_vectors_.dtype == np.float64
+
+
+def test_the_limit_without_max_iter_is_named(monkeypatch):
+    monkeypatch.setattr("mercer.solvers.MOST_STEPS", 1)
+    monkeypatch.setattr("mercer.machine.MOST_STEPS", 1)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)) * [1, 1000], np.arange(40) % 2
+    message = r"a limit of its own, here \d+ steps, where max_iter=-1 sets none\. Scale"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
+        SVC(kernel="poly", C=1e9, tol=1e-9).fit(X, y)
+    assert "raise max_iter" not in str(caught[0].message)

@@ -107,6 +107,12 @@ class KernelFunction:
 
 def find_counterpart(model: Any) -> Counterpart:
     """Return what a machine is called elsewhere, or say that it is not."""
+    name, module = type(model).__name__, type(model).__module__.split(".")[0]
+    if module == "sklearn" and name in COUNTERPARTS:
+        raise ValueError(
+            f"This {name} is scikit-learn's, and only Mercer's can be exported. Fit a "
+            f"mercer.{name}, which takes the same parameters."
+        )
     for kind in type(model).__mro__:
         if kind.__name__ in COUNTERPARTS:
             return COUNTERPARTS[kind.__name__]

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import as_dense, refuse_other_things
 from mercer.coefficients import Weights
 from mercer.gram import apply
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes, given_budget
 from mercer.products import GivenProduct, GramProduct
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["FeatureSpace"]
 
@@ -86,7 +87,8 @@ class FeatureSpace:
             gamma=gamma,
             coef0=self.coef0,
         )
-        return (with_views(kernel, views) if views else kernel).bind(X)
+        names = getattr(self, "feature_names_in_", None)
+        return with_names(kernel, views, names).bind(X)
 
     @QUIET
     def _product(

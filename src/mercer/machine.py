@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from mercer.arrays import (
@@ -40,7 +39,7 @@ from mercer.coefficients import Weights
 from mercer.core.problem import Solution
 from mercer.export import to_sklearn
 from mercer.gram import WholeGram, apply, is_custom
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
@@ -50,6 +49,7 @@ from mercer.memory import given_budget
 from mercer.progress import FitProgress
 from mercer.solvers import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks"]
 
@@ -222,11 +222,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         return kernel.bind(samples), samples
 
     def _make_kernel(self) -> Kernel:
-        """Return the kernel, with the views that the training data named, if any."""
+        """Return the kernel, with the columns that the training data named, if any."""
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
-        return with_views(kernel, self._views) if self._views else kernel
+        return with_names(kernel, self._views, getattr(self, "feature_names_in_", None))
 
     def _leaves(self) -> list[Kernel]:
         """Return the kernels that the given one is made of, if it is an object."""
@@ -291,6 +291,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         left = [s for s in solutions if not s.converged]
         worst = max(left, key=lambda s: s.kkt_gap + s.error)
         limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
+        n_steps = max(s.n_iter for s in left)
         state = (
             f"KKT gap {worst.kkt_gap:.3g} and rounding errors of {worst.error:.1g} are "
             f"more than tol={self.tol:g}"
@@ -301,7 +302,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             remedy = f"solver={self.solver!r} has failed; use solver='auto'."
         elif stopped_early:
             remedy = "A callback asked for an early end."
-        elif limit <= max(s.n_iter for s in left):
+        elif limit <= n_steps and self.max_iter < 0:
+            remedy = (
+                f"The solver has a limit of its own, here {n_steps} steps, where "
+                "max_iter=-1 sets none. Scale the data, for example by StandardScaler, "
+                "lower C or raise tol; a max_iter above this limit lets it go on."
+            )
+        elif limit <= n_steps:
             remedy = (
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider "
                 "pre-processing your data with StandardScaler or MinMaxScaler. Or "

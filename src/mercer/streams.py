@@ -33,15 +33,15 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from mercer.arrays import refuse_other_things
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
 from mercer.progress import EVERY, log, speak_up
+from mercer.validation import validate_data
 
 __all__ = ["StreamClassifier"]
 
@@ -292,7 +292,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} cannot use a precomputed kernel: samples that "
                 "are yet to come have no row in it. Give the kernel itself."
             )
-        return (with_views(kernel, self._views) if self._views else kernel).bind(X)
+        names = getattr(self, "feature_names_in_", None)
+        return with_names(kernel, self._views, names).bind(X)
 
     def _like(self, X: Any, is_sparse: bool, dtype: Any = None) -> Any:
         """Return samples as what was learnt from: dense or sparse, and of its type."""

@@ -10,9 +10,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 from cli_files import call, write_flowers
 
 import mercer
+from mercer.cli import app as cli_app
 from mercer.cli import main, training
 
 pytest.importorskip("skops", reason="model files need skops")
@@ -133,3 +135,26 @@ def test_a_reader_that_has_seen_enough(tmp_path):
     assert process.stderr.read() == ""
     process.stderr.close()
     process.wait(timeout=120)
+
+
+@pytest.mark.parametrize("module", ["numba", "sklearn", "typer", "mercer.cli.app"])
+def test_an_interrupt_of_an_import_leaves_no_traceback(module):
+    code = (
+        "import runpy, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['mercer', 'info', 'm']\n"
+        "runpy.run_module('mercer', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_an_interrupt_outside_of_a_command(monkeypatch):
+    def interrupted(*_, **__):
+        raise typer.Abort
+
+    monkeypatch.setattr(cli_app, "app", interrupted)
+    assert cli_app.run(["info"]) == 130

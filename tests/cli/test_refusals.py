@@ -113,7 +113,10 @@ def test_text_columns(table, out):
     [
         (("--kernel", "rfb"), "Did you mean 'rbf'? Known"),
         (("--kernel", "rbf(gamma=) + linear"), "At column 11 of the kernel"),
-        (("--kernel", "rbf@weight"), "Unknown view 'weight'. Known: height"),
+        (
+            ("--kernel", "rbf@weight"),
+            "Did you mean 'height'? Known: height",
+        ),
         (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
         (("--kernel", "linear", "--gamma", 2), "'linear' does not have it"),
         (("--gamma", "large"), "The 'gamma' parameter of SVC"),
@@ -365,7 +368,10 @@ def test_broken_images(tmp_path, out):
     assert "--size 9x9" in line
     (data / "upright" / "u.png").write_text("no image")
     line = no_fit(DATA, data, out, "--size", "9x9")
-    assert f"{data / 'upright' / 'u.png'} is not an image" in line
+    assert line.endswith(
+        f"{data / 'upright' / 'u.png'} is not an image that can be read: its content "
+        "is of no known format. Replace it, or take it out of the folder."
+    )
     whole = (data / "lying" / "lying1.png").read_bytes()
     (data / "upright" / "u.png").write_bytes(whole[:-40])
     assert "is not an image that can be read" in no_fit(
@@ -407,7 +413,7 @@ def test_values_too_large_to_scale(tmp_path, out):
     data = tmp_path / "d.csv"
     data.write_text("a,k\n1e308,x\n-1e308,y\n1e308,x\n")
     line = no_fit(DATA, data, out, "--target", "k", "--scale", "standard", "-q")
-    assert line.endswith("d.csv: Input X contains NaN.")
+    assert line.endswith("--scale standard: some values are too large to scale.")
 
 
 def test_broken_parquet(tmp_path, out):
@@ -430,3 +436,20 @@ def test_parquet_without_pyarrow(tmp_path, out, monkeypatch):
     data = tmp_path / "d.parquet"
     data.write_bytes(b"PAR1")
     assert "pip install 'mercer[parquet]'" in no_fit(USAGE, data, out)
+
+
+def test_a_guess_of_classes_is_told_where_it_fails(tmp_path, out):
+    # Counts: whole numbers, most of them often, a few of them once.
+    counts = [*([0, 1, 2] * 9), 7, 8]
+    rows = "\n".join(f"{k % 5},{n}" for k, n in enumerate(counts))
+    data = tmp_path / "counts.csv"
+    data.write_text(f"a,visits\n{rows}\n")
+    guess = (
+        "Classification was guessed, since the target 'visits' has 5 different whole "
+        "numbers; for regression: --machine svr."
+    )
+    for option in (("--cv", 5), ("--test-size", 0.3)):
+        assert guess in no_fit(DATA, data, out, "--target", "visits", *option)
+    said = no_fit(DATA, data, out, "--target", "visits", "--cv", 5, "--machine", "svc")
+    assert "guessed" not in said
+    call("fit", data, "--target", "visits", "--cv", 5, "--machine", "svr", "-o", out)

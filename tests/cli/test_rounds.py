@@ -294,3 +294,24 @@ def test_text_columns_become_categories(tmp_path):
     assert call_json("evaluate", model, data)["accuracy"] == 1
     columns = mercer.load(model)[-1].kernel_.columns
     assert np.arange(3)[columns].tolist() == [1, 2]
+
+
+def test_kernels_on_columns_by_their_names(tmp_path):
+    data = write_flowers(tmp_path / "f.csv")
+    args = ("fit", data, "--target", "kind", "--kernel")
+    found = [
+        call_json(*args, f"rbf(gamma=1)@{columns} + linear@petals", "--out", out)
+        for columns, out in (
+            ("[height, 'width']", tmp_path / "names"),
+            ("[0, 1]", tmp_path / "numbers"),
+        )
+    ]
+    assert found[0]["kernel"] == "rbf(gamma=1.0)@[0:2] + linear@[2:3]"
+    assert found[0]["kernel"] == found[1]["kernel"]
+    answers = [
+        call("predict", path, data, "--decision").stdout
+        for path in (tmp_path / "names", tmp_path / "numbers")
+    ]
+    assert answers[0] == answers[1]
+    other = write_flowers(tmp_path / "g.csv", order=("petals", "width", "height"))
+    assert call("predict", tmp_path / "names", other, "--decision").stdout == answers[0]

@@ -112,7 +112,7 @@ def test_steps_that_lose_the_names_are_pointed_out(views, digits):
 def test_unknown_views_are_named(views, digits):
     X, y = digits
     model = make_pipeline(views, SVC(kernel="rbf@pixels"))
-    with pytest.raises(ValueError, match=r"Unknown view 'pixels'\. Known: hog, raw"):
+    with pytest.raises(ValueError, match=r"column or view 'pixels'\. Known: hog, raw"):
         model.fit(X, y)
 
 

@@ -230,9 +230,9 @@ def test_views():
     assert named.left.columns == "raw"
     inner = with_views(Linear().on([0]).on("hog"), views)
     np.testing.assert_array_equal(inner.block(X), Linear().on([4]).block(X))
-    with pytest.raises(ValueError, match=r"Unknown view 'hog'. Known: raw."):
+    with pytest.raises(ValueError, match=r"Unknown column or view 'hog'. Known: raw."):
         with_views(named, {"raw": [0]})
-    with pytest.raises(ValueError, match=r"Unknown view 'raw'. Known: none."):
+    with pytest.raises(ValueError, match=r"Unknown column or view 'raw'. Known: none."):
         with_views(named, {})
 
 

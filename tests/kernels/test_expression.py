@@ -154,9 +154,9 @@ MISTAKES = [
     ("rbf(gamma=1e999)", 11, "The number 1e999 is too large."),
     ("rbf(gamma=1, sigma=1)", 1, "RBF takes gamma or sigma, not both"),
     ("poly(degree=2.5)", 1, "degree must be a whole number >= 0, got 2.5."),
-    ("linear@depth", 8, "Unknown view 'depth'. Known: hog, raw."),
-    ("linear@", 8, "Expected a view's name or '[', found the end."),
-    ("linear@3", 8, "Expected a view's name or '[', found '3'."),
+    ("linear@depth", 8, "Unknown column or view 'depth'. Known: hog, raw."),
+    ("linear@", 8, "Expected a column's or view's name or '[', found the end."),
+    ("linear@3", 8, "Expected a column's or view's name or '[', found '3'."),
     ("linear@[]", 9, "Expected a number, found ']'."),
     ("linear@[1,]", 11, "Expected a number, found ']'."),
     ("linear@[1.5]", 9, "A column is a whole number, not 1.5."),
@@ -248,8 +248,13 @@ def test_what_estimators_refuse():
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         as_kernel("rfb", **SETTINGS)
-    for wrong in (3, None, RBF, ["rbf"]):
+    for wrong in (3, None, int, ["rbf"]):
         with pytest.raises(TypeError, match="kernel must be a name or text, a Kernel"):
             as_kernel(wrong, **SETTINGS)
     with pytest.raises(KernelSyntaxError, match="never closed"):
         as_kernel("rbf(gamma=2", **SETTINGS)
+
+
+def test_a_class_is_not_a_kernel():
+    with pytest.raises(TypeError, match=r"the class RBF, not a kernel: write RBF\(\)"):
+        as_kernel(RBF, degree=3, gamma=1.0, coef0=0.0)

@@ -25,6 +25,7 @@ def digits():
     [
         (svm.SVC(), {"C": [1]}, "SVC is not an SVC"),
         (SVDD(), {"C": [0.5]}, "SVDD is not an SVC"),
+        (svm.SVC(), {"C": [1]}, r"is the one of scikit-learn, .* Use mercer\.SVC"),
         (SVC(solver="decompose"), {"C": [1]}, "needs its own matrix"),
         (SVC(kernel=lambda X, Z: X @ Z.T), {"C": [1]}, "function of all samples"),
     ],

@@ -19,12 +19,12 @@ MISSING = (
 def main() -> int:
     """Run the command line, and return its exit code."""
     try:
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError as error:
-        sys.stderr.write(MISSING.format(error.name))
-        return 2
-    try:
+        try:
+            import rich  # noqa: F401
+            import typer  # noqa: F401
+        except ImportError as error:
+            sys.stderr.write(MISSING.format(error.name))
+            return 2
         from mercer.cli.app import run
 
         return run()

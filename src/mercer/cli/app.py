@@ -13,7 +13,7 @@ import typer
 
 import mercer
 from mercer.cli.evaluate import evaluate
-from mercer.cli.failures import USAGE, tell
+from mercer.cli.failures import INTERRUPTED, USAGE, tell
 from mercer.cli.fit import fit
 from mercer.cli.info import info
 from mercer.cli.predict import predict
@@ -67,6 +67,8 @@ def run(args: list[str] | None = None) -> int:
     """Run a command; errors in how it was called are one line, like all others."""
     try:
         code = app(args, prog_name="mercer", standalone_mode=False)
+    except typer.Abort:  # an interrupt outside of a command
+        return INTERRUPTED
     except Exception as error:
         # Typer has had two classes of its own and Click's for this.
         if not hasattr(error, "format_message"):

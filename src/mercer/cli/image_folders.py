@@ -102,16 +102,23 @@ class _Opened:
             self._image = pillow.open(path)
             self._image.load()
         except Exception as error:  # Pillow raises many kinds for damaged files
-            why = str(error).replace(f"{str(path)!r}", "it")
-            raise DataFailure(f"{path} is not an image that can be read: {why}.") from (
-                error
-            )
+            raise DataFailure(
+                f"{path} is not an image that can be read{_why(pillow, error)}. "
+                "Replace it, or take it out of the folder."
+            ) from error
 
     def __enter__(self) -> Any:
         return self._image
 
     def __exit__(self, *_: object) -> None:
         self._image.close()
+
+
+def _why(pillow: Any, error: Exception) -> str:
+    """Return what Pillow says of a damaged image, if it says more than the name."""
+    if isinstance(error, pillow.UnidentifiedImageError):
+        return ": its content is of no known format"
+    return f": {str(error).rstrip('.')}" if str(error) else ""
 
 
 def _form(pillow: Any, files: Sequence[Path], folder: Path, how: Reading) -> ImageForm:

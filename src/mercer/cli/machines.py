@@ -126,10 +126,12 @@ def _gamma(text: str) -> float | str:
 
 
 def _kernel(text: str, views: Any) -> Any:
-    """Return a kernel; in it ``@name`` is a column of the table."""
+    """Return a kernel, in which names after ``@`` are columns of the table."""
     if text in KERNELS:
         return text
     try:
         return parse(text, views)
     except KernelSyntaxError as error:
         raise UsageFailure(f"--kernel: {error.args[0].rsplit('^', 1)[0]}") from error
+    except ValueError as error:
+        raise UsageFailure(f"--kernel: {error}") from error

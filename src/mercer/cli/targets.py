@@ -32,7 +32,10 @@ def guess_task(table: Table) -> tuple[str, str]:
     if values.dtype.kind == "f":
         return "regression", f"{name} has fractions"
     if n_different <= min(MOST_CLASSES, max(2, len(values) // 2)):
-        return "classification", f"{name} has {n_different} different whole numbers"
+        why = f"{name} has {n_different} different whole numbers"
+        if n_different > 2:
+            why += "; for regression: --machine svr"
+        return "classification", why
     return "regression", f"{name} has {n_different} different values"
 
 

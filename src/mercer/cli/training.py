@@ -66,8 +66,11 @@ def train(plan: Plan, quiet: bool, remark: Callable[[str], None]) -> dict[str, A
         is_sparse = sparse.issparse(X)
         _remark_on_scale(plan, X, remark)
         model = build(plan.choices, machine, table.schema, is_sparse)
-        cv = None if plan.cv is None else _cross_validate(plan, model, X, y, task, bar)
-        X, y, held_out = _hold_out(plan, X, y, task)
+        guess = _told_guess(plan, task, why)
+        cv = None
+        if plan.cv is not None:
+            cv = _cross_validate(plan, model, X, y, task, bar, guess)
+        X, y, held_out = _hold_out(plan, X, y, task, guess)
         started = time.perf_counter()
         _fit(plan, bar.watch(model, "fitting"), X, y)
         seconds = time.perf_counter() - started
@@ -110,6 +113,13 @@ def _decide(plan: Plan, table: Table) -> tuple[str, str, str]:
     return DEFAULTS[task], task, why
 
 
+def _told_guess(plan: Plan, task: str, why: str) -> str:
+    """Return what an error should add where classes were guessed to be the target."""
+    if plan.choices.machine != "auto" or task != "classification":
+        return ""
+    return f" Classification was guessed, since {why}."
+
+
 def _samples(plan: Plan, table: Table, task: str) -> tuple[Any, NDArray | None]:
     if task == "classification":
         return table.X, as_classes(table)
@@ -144,7 +154,11 @@ def _fit(plan: Plan, model: Any, X: Any, y: NDArray | None) -> None:
     try:
         model.fit(X) if y is None else model.fit(X, y)
     except ValueError as error:
-        raise DataFailure(f"{plan.source}: {first_line(error)}") from error
+        why = first_line(error)
+        if plan.choices.scale != "none" and "contains NaN" in str(error):
+            # The values are finite as they are read.
+            why = f"--scale {plan.choices.scale}: some values are too large to scale."
+        raise DataFailure(f"{plan.source}: {why}") from error
 
 
 def score(model: Any, X: Any, y: NDArray | None) -> float:
@@ -155,7 +169,13 @@ def score(model: Any, X: Any, y: NDArray | None) -> float:
 
 
 def _cross_validate(
-    plan: Plan, model: Any, X: Any, y: NDArray | None, task: str, bar: Bar
+    plan: Plan,
+    model: Any,
+    X: Any,
+    y: NDArray | None,
+    task: str,
+    bar: Bar,
+    guess: str,
 ) -> dict[str, Any]:
     n_folds, n = int(plan.cv or 0), X.shape[0]
     if not 2 <= n_folds <= n:
@@ -167,7 +187,7 @@ def _cross_validate(
             rare = classes[counts.argmin()].item()
             raise DataFailure(
                 f"{plan.source}: --cv {n_folds} needs {n_folds} samples of every "
-                f"class; {rare!r} has {counts.min()}."
+                f"class; {rare!r} has {counts.min()}.{guess}"
             )
         kind = StratifiedKFold
     folds = kind(n_folds, shuffle=True, random_state=plan.choices.seed)
@@ -186,7 +206,7 @@ def _cross_validate(
 
 
 def _hold_out(
-    plan: Plan, X: Any, y: NDArray | None, task: str
+    plan: Plan, X: Any, y: NDArray | None, task: str, guess: str
 ) -> tuple[Any, NDArray | None, tuple[Any, NDArray | None] | None]:
     size = plan.test_size
     if size is None:
@@ -205,7 +225,9 @@ def _hold_out(
             stratify=y if task == "classification" else None,
         )
     except ValueError as error:
-        raise DataFailure(f"{plan.source}: --test-size {size:g}: {error}") from error
+        raise DataFailure(
+            f"{plan.source}: --test-size {size:g}: {error}{guess}"
+        ) from error
     if y is None:
         return X[train], None, (X[test], None)
     return X[train], y[train], (X[test], y[test])

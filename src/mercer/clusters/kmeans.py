@@ -25,13 +25,13 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    validate_data,
 )
 
 from mercer.clusters.lloyd import Clustering, Lloyd
 from mercer.fitting import fit_method
 from mercer.progress import StepProgress
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["KMeans"]
 

@@ -16,10 +16,11 @@ from sklearn.base import (
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.arrays import as_dense
 from mercer.fitting import fit_method
+from mercer.validation import validate_data
 
 __all__ = ["PCA"]
 

@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.fitting import fit_method
 from mercer.images.stack import Stack, as_stack, check_finite
 from mercer.progress import CountProgress
 from mercer.threads import Threads
+from mercer.validation import validate_data
 
 __all__ = ["ImageTransformer", "from_planes", "read_array", "to_planes"]
 

@@ -27,7 +27,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.kernels.operand import Operand, Pair, columns_key
-from mercer.kernels.views import views_of
+from mercer.kernels.views import (
+    columns_of,
+    is_named,
+    names_of,
+    views_of,
+    views_of_names,
+)
 
 __all__ = [
     "Definiteness",
@@ -42,6 +48,7 @@ __all__ = [
     "bind_to_both",
     "is_number",
     "resolve_gamma",
+    "with_names",
     "with_views",
     "with_views_of",
 ]
@@ -122,7 +129,21 @@ class Kernel(BaseEstimator):
             yield from part.leaves()
 
     def on(self, columns: Any) -> Kernel:
-        """Look at some columns only: indices, a slice, a mask, or a view's name."""
+        """Look at some columns only.
+
+        Parameters
+        ----------
+        columns : list of int or str, slice, mask or str
+            Numbers of columns, names of columns of a data frame, both in one list, a
+            slice, a mask, or one name, of a column or a view.
+
+        Examples
+        --------
+        >>> from mercer.kernels import RBF, Linear
+        >>> RBF().on(["age", "income"]) + Linear().on("age")
+        Sum(left=OnColumns(columns=['age', 'income'], kernel=RBF()),
+            right=OnColumns(columns='age', kernel=Linear()))
+        """
         return OnColumns(self, columns)
 
     def normalized(self) -> Kernel:
@@ -373,7 +394,7 @@ class Normalized(Kernel):
 
 
 class OnColumns(Kernel):
-    """A kernel of some columns: indices, a slice, a mask, or the name of a view."""
+    """A kernel of some columns: numbers, names, a slice, a mask, or a view's name."""
 
     def __init__(self, kernel: Kernel, columns: Any):
         self.kernel = kernel
@@ -395,12 +416,18 @@ class OnColumns(Kernel):
 
     def _indices(self, width: int) -> Any:
         columns = self.columns
-        if isinstance(columns, str):
+        if is_named(columns):
+            what = "column or view" if isinstance(columns, str) else "columns"
+            first = columns
+            if not isinstance(columns, str):
+                first = next(c for c in columns if isinstance(c, str))
             raise ValueError(
-                f"The kernel looks at the view {columns!r}, but no views are known "
-                "here. Give their columns: kernels.with_views(kernel, "
-                f"{{{columns!r}: ...}}), or pass data that name them, straight from "
-                "images.Views or kernels.name_columns."
+                f"The kernel looks at the {what} {columns!r}, but no views are known "
+                "here, and the data are not a data frame with names. Pass a data "
+                "frame (steps of a pipeline before the machine keep the names with "
+                "set_output(transform='pandas')), or data straight from images.Views "
+                "or kernels.name_columns, or give the columns: kernels.with_views("
+                f"kernel, {{{first!r}: ...}})."
             )
         if isinstance(columns, slice):
             columns = np.arange(width)[columns]
@@ -433,21 +460,38 @@ class OnColumns(Kernel):
 
 
 def with_views(kernel: Kernel, views: Mapping[str, Any]) -> Kernel:
-    """Return the kernel with named views replaced by their columns."""
-    if isinstance(kernel, OnColumns) and isinstance(kernel.columns, str):
-        if kernel.columns not in views:
-            known = ", ".join(sorted(views)) or "none"
-            raise ValueError(f"Unknown view {kernel.columns!r}. Known: {known}.")
-        return OnColumns(with_views(kernel.kernel, views), views[kernel.columns])
+    """Return the kernel with names of columns and views replaced by their columns."""
     changed = {
         name: with_views(value, views)
         for name, value in kernel.get_params(deep=False).items()
         if isinstance(value, Kernel)
     }
+    if isinstance(kernel, OnColumns):
+        _check_not_inside(kernel.kernel, kernel.columns)
+        if is_named(kernel.columns):
+            changed["columns"] = columns_of(kernel.columns, views)
     return type(kernel)(**{**kernel.get_params(deep=False), **changed})
 
 
+def _check_not_inside(kernel: Kernel, columns: Any) -> None:
+    """Refuse names inside chosen columns: names are those of all columns."""
+    if isinstance(kernel, OnColumns) and is_named(kernel.columns):
+        raise ValueError(
+            f"The kernel looks at {kernel.columns!r} inside the columns {columns!r}, "
+            "where columns have numbers from 0 and no names. Give the numbers, or "
+            "choose columns only once."
+        )
+    for part in kernel.children():
+        _check_not_inside(part, columns)
+
+
+def with_names(kernel: Kernel, views: Mapping[str, Any] | None, names: Any) -> Kernel:
+    """Return the kernel for data with such views and names of columns, if any."""
+    known = {} if names is None else views_of_names(names)
+    known.update(views or {})
+    return with_views(kernel, known) if known else kernel
+
+
 def with_views_of(kernel: Kernel, X: Any) -> Kernel:
-    """Return the kernel with the views that the data name, if they name any."""
-    views = views_of(X)
-    return with_views(kernel, views) if views else kernel
+    """Return the kernel with the columns and views that the data name, if any."""
+    return with_names(kernel, views_of(X), names_of(X))

@@ -8,8 +8,12 @@ r"""Kernels as text.
     postfix  =  atom { "@" view | ".normalized()" }
     atom     =  number | "(" sum ")" | name [ "(" { name "=" value "," } ")" ]
     view     =  name | "[" column { "," column } "]" | "[" start ":" stop ":" step "]"
+    column   =  name | whole number
 
 Operators mean what they mean between kernels in Python; a number may only multiply.
+A name after ``@`` is a column of a data frame or a view. A name that is not a word
+stands between quotation marks, ``rbf@['hours per week', age]``, and a mark inside it is
+written twice.
 
 >>> from mercer import kernels
 >>> views = {"raw": slice(0, 784), "hog": slice(784, 900)}
@@ -29,7 +33,8 @@ import numpy as np
 
 from mercer.kernels import base, dot, given, histogram, radial
 from mercer.kernels.base import Kernel
-from mercer.kernels.tokens import KernelSyntaxError, Token, Tokens
+from mercer.kernels.tokens import KernelSyntaxError, Token, Tokens, quoted
+from mercer.kernels.views import is_named, unknown_name
 
 __all__ = ["KernelSyntaxError", "as_kernel", "parse", "to_text"]
 
@@ -57,9 +62,10 @@ def parse(text: str, views: Mapping[str, Any] | None = None) -> Kernel:
     """Read a kernel, such as ``"0.5 * rbf(gamma=2)@hog + poly(degree=2)@[0:784]"``.
 
     ``views`` maps names to the columns that ``@name`` stands for.  With None they stay
-    names, for :func:`mercer.kernels.with_views`.
+    names, for the names in the data or :func:`mercer.kernels.with_views`.
     """
-    return _Parser(text, views).whole()
+    kernel = _Parser(text, views).whole()
+    return kernel if views is None else base.with_views(kernel, views)
 
 
 class _Parser(Tokens):
@@ -175,7 +181,7 @@ class _Parser(Tokens):
 
     def _value(self, parameter: str) -> float | str:
         if parameter == "gamma" and self.token.kind in ("name", "quoted"):
-            return self.take().text.strip("'\"")
+            return self.take().name
         minus = self.accept("-")
         value = self._number(self.take())
         return -value if minus else value
@@ -185,18 +191,24 @@ class _Parser(Tokens):
         if token.text == "[":
             return self._columns()
         if token.kind not in ("name", "quoted"):
-            self.fail(token, f"Expected a view's name or '[', found {token}.")
-        name = token.text.strip("'\"")
-        if self._views is not None and name not in self._views:
-            known = ", ".join(sorted(self._views)) or "none"
-            self.fail(token, f"Unknown view {name!r}. Known: {known}.")
-        return name if self._views is None else self._views[name]
+            expected = "a column's or view's name or '['"
+            self.fail(token, f"Expected {expected}, found {token}.")
+        return self._name(token)
 
-    def _columns(self) -> slice | list[int]:
-        columns: list[Any] = [None if self.token.text == ":" else self._column()]
+    def _name(self, token: Token) -> str:
+        """Return the name of a column or view, which has to be known."""
+        if self._views is not None and token.name not in self._views:
+            self.fail(token, unknown_name(token.name, self._views))
+        return token.name
+
+    def _columns(self) -> slice | list[int | str]:
+        first = self.token
+        columns: list[Any] = [None if first.text == ":" else self._column()]
+        if self.token.text == ":" and isinstance(columns[0], str):
+            self.fail(first, "A range goes from number to number, not from a name.")
         if self.accept(":"):
-            columns.append(None if self.token.text in (":", "]") else self._column())
-            columns.append(self._column() if self.accept(":") else None)
+            columns.append(None if self.token.text in (":", "]") else self._number_of())
+            columns.append(self._number_of() if self.accept(":") else None)
             self.expect("]")
             return slice(*columns)
         while self.accept(","):
@@ -204,7 +216,12 @@ class _Parser(Tokens):
         self.expect("]", ", ',' or ':'")
         return columns
 
-    def _column(self) -> int:
+    def _column(self) -> int | str:
+        if self.token.kind in ("name", "quoted"):
+            return self._name(self.take())
+        return self._number_of()
+
+    def _number_of(self) -> int:
         first, value = self.token, self._value("column")
         if not isinstance(value, int):
             self.fail(first, f"A column is a whole number, not {value}.")
@@ -264,11 +281,14 @@ def _literal(value: Any) -> str:
 
 def _view_text(columns: Any) -> str:
     if isinstance(columns, str):
-        return columns if columns.isidentifier() else repr(columns)
+        return quoted(columns)
     if isinstance(columns, slice):
         ends = (columns.start, columns.stop, columns.step)
         text = ":".join("" if end is None else str(end) for end in ends)
         return f"[{text.removesuffix(':')}]"
+    if is_named(columns):
+        named = (quoted(c) if isinstance(c, str) else str(int(c)) for c in columns)
+        return f"[{', '.join(named)}]"
     index = np.asarray(columns)
     index = np.flatnonzero(index) if index.dtype == bool else index
     return f"[{', '.join(map(str, index.tolist()))}]"
@@ -284,6 +304,9 @@ def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> 
     if callable(kernel) and not isinstance(kernel, type):
         return given.Custom(kernel)
     other = "a Kernel or a function of two matrices"
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        raise TypeError(f"kernel is the class {name}, not a kernel: write {name}().")
     if not isinstance(kernel, str):
         raise TypeError(f"kernel must be a name or text, {other}; got {kernel!r}.")
     name = kernel.strip()

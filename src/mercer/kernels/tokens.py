@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
-__all__ = ["KernelSyntaxError", "Token", "Tokens"]
+__all__ = ["KernelSyntaxError", "Token", "Tokens", "quoted"]
 
 TOKEN = re.compile(
     r"(?P<number>(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)"
     r"|(?P<name>[^\W\d]\w*)"
-    r"|(?P<quoted>\"[^\"]*\"|'[^']*')"
+    r"|(?P<quoted>\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*')"
     r"|(?P<sign>\*\*|[-+*@().,:=\[\]])"
     r"|(?P<wrong>\S)"
 )
@@ -31,13 +31,28 @@ class Token(NamedTuple):
     def __str__(self) -> str:
         return "the end" if self.kind == "end" else repr(self.text)
 
+    @property
+    def name(self) -> str:
+        """The text without quotation marks; a mark inside is written twice."""
+        if self.kind != "quoted":
+            return self.text
+        mark = self.text[0]
+        return self.text[1:-1].replace(2 * mark, mark)
+
+
+def quoted(name: str) -> str:
+    """Return a name as it is written in a text: between marks unless it is a word."""
+    if name.isidentifier():
+        return name
+    mark = '"' if "'" in name and '"' not in name else "'"
+    return mark + name.replace(mark, 2 * mark) + mark
+
 
 class Tokens:
     """The tokens of a text, to be taken one by one."""
 
     def __init__(self, text: str):
-        # In one line, so that a caret can stand below it.
-        self._text = re.sub(r"\s", " ", text)
+        self._text = text
         self._tokens = list(self._scan())
         self._next = 0
 
@@ -54,7 +69,9 @@ class Tokens:
     def fail(self, token: Token, what: str) -> NoReturn:
         """Raise an error that shows the text and points at a token."""
         caret = " " * token.at + "^"
-        where = f"At column {token.at + 1} of the kernel:\n  {self._text}\n  {caret}"
+        # In one line, so that the caret can stand below it.
+        shown = re.sub(r"\s", " ", self._text)
+        where = f"At column {token.at + 1} of the kernel:\n  {shown}\n  {caret}"
         raise KernelSyntaxError(f"{what} {where}")
 
     @property

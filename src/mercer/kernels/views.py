@@ -1,19 +1,34 @@
-"""Names of groups of columns that travel with the data.
+"""Names of columns, and of groups of columns, that travel with the data.
 
-A kernel may look at a view by name, ``rbf@hog``.  What columns that is, the data say:
-an array from :func:`name_columns`, or a data frame whose columns are called ``hog__0``,
-``hog__1``, ...
+A kernel may look at columns by name, ``rbf@age`` or ``rbf@[age, income]``, or at a
+view, ``rbf@hog``.  What columns that is, the data say: a data frame by the names of its
+columns, of which ``hog__0``, ``hog__1``, ... are also the view ``hog``, or an array
+from :func:`name_columns`.  A name that is both a column and a view is the view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _get_feature_names
 
-__all__ = ["NamedColumns", "name_columns", "views_of"]
+__all__ = [
+    "NamedColumns",
+    "columns_of",
+    "is_named",
+    "name_columns",
+    "names_of",
+    "unknown_name",
+    "views_of",
+    "views_of_names",
+]
+
+# Names that a message lists; a table may have thousands.
+MOST_LISTED = 10
 
 
 class NamedColumns(np.ndarray):
@@ -100,3 +115,63 @@ def views_of(X: Any) -> dict[str, Any]:
         if isinstance(name, str) and "__" in name:
             views.setdefault(name.split("__")[0], []).append(k)
     return {name: np.array(columns) for name, columns in views.items()}
+
+
+def names_of(X: Any) -> NDArray | None:
+    """Return the names of the columns of a data frame; None for other data."""
+    return _get_feature_names(X)
+
+
+def views_of_names(names: Iterable[str]) -> dict[str, Any]:
+    """Return for each name of a column where the columns of this name are."""
+    found: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        found.setdefault(name, []).append(k)
+    return found
+
+
+def is_named(columns: Any) -> bool:
+    """Tell whether columns are given by name: one name, or names in a list."""
+    if isinstance(columns, str):
+        return True
+    if isinstance(columns, slice | range) or np.ndim(columns) != 1:
+        return False
+    return any(isinstance(column, str) for column in columns)
+
+
+def columns_of(columns: Any, views: Mapping[str, Any]) -> Any:
+    """Return the columns that a name stands for, or the names in a list."""
+    if isinstance(columns, str):
+        if columns not in views:
+            raise ValueError(unknown_name(columns, views))
+        return views[columns]
+    found: list[int] = []
+    for column in columns:
+        found += _numbers(column, views) if isinstance(column, str) else [column]
+    return found
+
+
+def _numbers(name: str, views: Mapping[str, Any]) -> list[int]:
+    """Return the columns of a view as numbers, so that others can stand beside them."""
+    columns = columns_of(name, views)
+    if isinstance(columns, slice):
+        start, stop, step = columns.start or 0, columns.stop, columns.step or 1
+        if stop is None or min(start, stop, step) < 0:
+            raise ValueError(
+                f"The view {name!r} is {columns}, whose columns cannot be counted "
+                "without the data. Give it a start and a stop, not negative."
+            )
+        return list(range(start, stop, step))
+    index = np.asarray(columns)
+    return (np.flatnonzero(index) if index.dtype == bool else index).tolist()
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """Return a message on a name that is not among those known."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=3)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    listed = ", ".join(names[:MOST_LISTED]) or "none"
+    if len(names) > MOST_LISTED:
+        listed += f" and {len(names) - MOST_LISTED} more"
+    return f"Unknown column or view {name!r}.{hint} Known: {listed}."

@@ -23,7 +23,7 @@ from mercer.certificates import all_of
 from mercer.coefficients import Weights
 from mercer.core.problem import Solution, is_feasible
 from mercer.gram import apply, is_custom
-from mercer.kernels.base import Kernel, Scaled, with_views
+from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
@@ -138,8 +138,8 @@ class MultiKernelMachine(KernelMachine):
                 "kernels='precomputed' and pass all matrices as X, of shape "
                 "(n_kernels, n_samples, n_samples)."
             )
-        views = self._views
-        return [with_views(k, views) if views else k for k in kernels]
+        names = getattr(self, "feature_names_in_", None)
+        return [with_names(kernel, self._views, names) for kernel in kernels]
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         self._ball()
@@ -298,6 +298,12 @@ class MultiKernelMachine(KernelMachine):
             remedy = "A callback asked for an early end."
         elif n_iter >= self._most_rounds():
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
+            if self.max_iter < 0:
+                remedy = (
+                    f"There is a limit of {self._most_rounds()} rounds where "
+                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
+                    "max_iter above this limit allows more."
+                )
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)

@@ -155,8 +155,10 @@ def svm_path(
     """
     estimator = SVC() if estimator is None else estimator
     if not isinstance(estimator, MACHINES) or "C" not in estimator.get_params():
+        what = f"{type(estimator).__module__}.{type(estimator).__name__}"
         raise TypeError(
-            f"svm_path takes a machine with a C (SVC, SVR, NuSVR), got {estimator!r}."
+            f"svm_path takes a machine of Mercer with a C (mercer.SVC, mercer.SVR, "
+            f"mercer.NuSVR), got {estimator!r} of the class {what}."
         )
     values = np.sort(np.logspace(-2, 3, 10) if Cs is None else np.asarray(Cs, float))
     if values.ndim != 1 or not len(values) or not (values > 0).all():

@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -138,8 +139,9 @@ class Evaluation:
             machine = last_of(estimator)
             for number, fold in samples.folds.items():
                 try:
-                    machine._views = fold.learnt.get("_views")
-                    kernel = machine._make_kernel()
+                    validated = copy(machine)
+                    vars(validated).update(fold.learnt)
+                    kernel = validated._make_kernel()
                     key = (kernel.key(), number)
                     if key not in bound:
                         bound[key] = kernel.bind(fold.X_train)

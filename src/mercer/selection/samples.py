@@ -17,10 +17,10 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import validate_data
 
 from mercer.machine import KernelMachine
 from mercer.selection.sharing import Fold
+from mercer.validation import validate_data
 
 __all__ = ["Samples", "is_stateless", "last_of", "prepare", "prepare_fold"]
 

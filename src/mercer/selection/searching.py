@@ -27,7 +27,7 @@ from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request, within_budget
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.samples import last_of
-from mercer.selection.sharing import MACHINES
+from mercer.selection.sharing import MACHINES, not_shared
 from mercer.threads import Threads
 
 __all__ = ["SharedSearch", "Sharing"]
@@ -102,10 +102,7 @@ class SharedSearch(BaseSearchCV):
             return None
         if self._replaces_machine():
             return None
-        return (
-            f"{type(machine).__name__} is not an SVC, NuSVC, SVR, NuSVR or "
-            "OneClassSVM of Mercer"
-        )
+        return not_shared(machine)
 
     def _replaces_machine(self) -> bool:
         """Tell whether candidates put machines of their own into a pipeline."""

@@ -288,11 +288,24 @@ def take_tasks(estimator: Any, sample_weight: Any) -> None:
     estimator.random_state = random_state
 
 
+def not_shared(estimator: Any) -> str:
+    """Say that an estimator is none of those that can share, and which can."""
+    name = type(estimator).__name__
+    if name in {kind.__name__ for kind in MACHINES}:
+        module = type(estimator).__module__.split(".")[0]
+        owner = "scikit-learn" if module == "sklearn" else module
+        return (
+            f"this {name} is the one of {owner}, and only Mercer's can share kernel "
+            f"values. Use mercer.{name} instead"
+        )
+    known = [kind.__name__ for kind in MACHINES]
+    return f"{name} is not an {', '.join(known[:-1])} or {known[-1]} of Mercer"
+
+
 def why_not(estimator: Any) -> str | None:
     """Return why an estimator cannot share a Gram matrix, or None if it can."""
     if not isinstance(estimator, MACHINES):
-        name = type(estimator).__name__
-        return f"{name} is not an SVC, NuSVC, SVR, NuSVR or OneClassSVM of Mercer"
+        return not_shared(estimator)
     if estimator.solver not in ("auto", "smo"):
         return f"solver={estimator.solver!r} is to be used, and needs its own matrix"
     if estimator._is_function():

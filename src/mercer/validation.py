@@ -1,0 +1,198 @@
+"""Validation of samples and targets that says where a value is that cannot be used.
+
+The checks and their words are scikit-learn's. An error about the data begins with the
+place of the first value at fault, and what can be done about it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import is_regressor
+from sklearn.utils import validation
+
+__all__ = ["validate_data"]
+
+NOTHING = "no_validation"  # scikit-learn's word for what is not given
+# Values that are looked at together: a wrong one in large data is found in little room.
+AT_ONCE = 1 << 20
+
+
+def validate_data(
+    estimator: Any, X: Any = NOTHING, y: Any = NOTHING, **settings: Any
+) -> Any:
+    """Do what scikit-learn's function of this name does, with errors that say where."""
+    try:
+        valid = validation.validate_data(estimator, X, y, **settings)
+    except (TypeError, ValueError) as error:
+        where = None if _is_nothing(X) else _fault_in_samples(X)
+        if where is None and not (_is_nothing(y) or y is None):
+            where = _fault_in_targets(y, must_be_numbers=is_regressor(estimator))
+        if where is None:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{where}\n{error}") from error
+    if isinstance(valid, tuple) and valid[1].dtype.kind in "OUS":
+        # NumPy would fail later, when it puts labels in order or makes numbers of them.
+        where = _fault_in_targets(valid[1], must_be_numbers=is_regressor(estimator))
+        if where is not None:
+            raise ValueError(where)
+    return valid
+
+
+def _is_nothing(value: Any) -> bool:
+    return isinstance(value, str) and value == NOTHING
+
+
+def _fault_in_samples(X: Any) -> str | None:
+    """Say where X has a value that is not a finite number, if it has one."""
+    if sparse.issparse(X):
+        return _fault_in_sparse(X)
+    if hasattr(X, "iloc"):
+        columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
+        named = [repr(name) for name in X.columns]
+    else:
+        try:
+            values = np.asarray(X)
+        except ValueError:
+            return _uneven(X)
+        if values.ndim != 2:
+            return None
+        columns, named = list(values.T), [str(j) for j in range(values.shape[1])]
+    # The first row at fault, not the first column.
+    found = [
+        (fault[0], name, fault[1])
+        for name, column in zip(named, columns, strict=True)
+        if (fault := _fault_in_column(column))
+    ]
+    if not found:
+        return None
+    row, name, value = min(found, key=lambda fault: fault[0])
+    where = f"row {row} (counted from 0), column {name}"
+    return f"{where[0].upper()}{where[1:]} of X {_remedy(value)}"
+
+
+def _fault_in_sparse(X: Any) -> str | None:
+    entries = X.tocoo()
+    if entries.data.dtype.kind not in "fc":
+        return None
+    wrong = np.flatnonzero(~np.isfinite(entries.data))
+    if not len(wrong):
+        return None
+    k = wrong[np.argmin(entries.row[wrong])]
+    where = f"Row {entries.row[k]} (counted from 0), column {entries.col[k]}"
+    return f"{where} of X {_remedy(entries.data[k].item())}"
+
+
+def _uneven(X: Any) -> str | None:
+    """Say which of several rows has another length than the first."""
+    try:
+        lengths = [len(row) for row in X]
+    except TypeError:
+        return None
+    for i, length in enumerate(lengths):
+        if length != lengths[0]:
+            return (
+                f"Row {i} (counted from 0) of X has {length} values, and row 0 has "
+                f"{lengths[0]}. All rows must have the same columns."
+            )
+    return None
+
+
+def _fault_in_column(column: NDArray) -> tuple[int, Any] | None:
+    """Return where the first value is that is not a finite number, and the value."""
+    if column.dtype.kind in "mM" and len(column):
+        return 0, column[0]
+    if column.dtype.kind in "fc":
+        for first in range(0, len(column), AT_ONCE):
+            wrong = np.flatnonzero(~np.isfinite(column[first : first + AT_ONCE]))
+            if len(wrong):
+                at = first + int(wrong[0])
+                return at, column[at].item()
+        return None
+    if column.dtype.kind in "OUS":
+        for i, value in enumerate(column.tolist()):
+            if not _is_finite(value):
+                return i, value
+    return None
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell whether a value stands for none: None, NaN, or NA of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # the comparison of NA is NA, which is neither true nor false
+        return True
+    except ValueError:
+        return False
+
+
+def _remedy(value: Any) -> str:
+    """Say what is wrong with a value, and what to do."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return (
+            f"is a time, {value}, and samples are numbers. Turn times into numbers, "
+            "such as days since a date."
+        )
+    if _is_missing(value):
+        return (
+            f"has no value, but {value!r}. Fill it in, for example by "
+            "sklearn.impute.SimpleImputer, or leave the row out."
+        )
+    if isinstance(value, float):
+        return f"is {value}. Replace it by a finite number, or leave the row out."
+    return (
+        f"is {value!r}, and samples are numbers. Encode text, for example by "
+        "sklearn.preprocessing.OneHotEncoder, or leave the column out."
+    )
+
+
+def _fault_in_targets(y: Any, must_be_numbers: bool) -> str | None:
+    """Say where y has no value, or values of two kinds, if it does."""
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1 or values.dtype.kind not in "fcOUS":
+        return None
+    entries = values.tolist()
+    for i, value in enumerate(entries):
+        if _is_missing(value):
+            return (
+                f"y has no value at position {i} (counted from 0), but {value!r}. "
+                "Leave this sample out, or fill in its target."
+            )
+        if isinstance(value, float) and not np.isfinite(value):
+            return f"y is {value} at position {i} (counted from 0)."
+        if must_be_numbers and not _is_finite(value):
+            return (
+                f"y is {value!r} at position {i} (counted from 0), and regression "
+                "needs numbers. For classes, use a classifier such as SVC."
+            )
+    if must_be_numbers:
+        return None
+    texts = [isinstance(value, str) for value in entries]
+    if values.dtype == object and entries and not any(texts):
+        return (
+            f"Unknown label type: y is an array of objects, such as {entries[0]!r}. "
+            "Let it have a type of its own, such as y.astype(int) or y.astype(str)."
+        )
+    if any(texts) and not all(texts):
+        first, other = texts.index(True), texts.index(False)
+        return (
+            f"y mixes text and other labels: {entries[first]!r} at position {first} "
+            f"and {entries[other]!r} at position {other} (counted from 0). Make all "
+            "labels text, or all numbers."
+        )
+    return None
