@@ -79,6 +79,7 @@ class Plan(NamedTuple):
     fraction: float
     adds_up: bool  #: whether a sample that comes again adds to its cost
     limit: int  #: most samples to hold
+    side: int  #: rows of the largest matrix of kernel values that memory allows
     chunk: int  #: samples whose kernel values are computed at once
     n_jobs: int | None
     classes: NDArray  #: the names of the classes
@@ -101,9 +102,8 @@ def start_from(
     a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
-    most = plan.limit + plan.chunk
     if np.count_nonzero(weight) > plan.limit:
-        machines = HeldMachines.empty(kernel, X, code, most)
+        machines = HeldMachines.empty(kernel, X, code, plan.side)
         plan = plan._replace(selection="stream")
         rng = np.random.default_rng(0)
         for machines, _ in take_samples(machines, X, labels, cost, plan, rng):
@@ -113,7 +113,7 @@ def start_from(
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
     n_wanted = int((cost > 0).sum()) if plan.holds_all else np.count_nonzero(weight)
     if n_wanted == 0:
-        return HeldMachines.empty(kernel, X, code, most)
+        return HeldMachines.empty(kernel, X, code, plan.side)
     held = order[: min(n_wanted, plan.limit)]
     # With what is the same as one of them: it takes no place, and it has room that the
     # intercept depends on.
@@ -121,7 +121,7 @@ def start_from(
     place = np.unique(keys, return_inverse=True)[1]
     held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
     machines = HeldMachines.of_batch(
-        partial(HeldGram, kernel, most=most),
+        partial(HeldGram, kernel, most=plan.side),
         X[held],
         labels[held],
         cost[held],
@@ -257,7 +257,11 @@ def _missing(
     samples that bound the intercept of a machine without a free support vector.
     """
     _, labels, _, keys = samples
-    f = products_with(machines, samples.X, plan.n_jobs)
+    step = machines.gram.strip
+    f = np.concatenate([
+        products_with(machines, samples.X[first : first + step], plan.n_jobs)
+        for first in range(0, len(labels), step)
+    ] or [np.zeros((0, machines.n_tasks))])  # fmt: skip
     n = len(machines)
     others = ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0
