@@ -100,7 +100,7 @@ def assert_consistent(model):
 
 
 def assert_goes_on(model):
-    """Check that the optimum over what is held is that of SVC, and that more can come."""
+    """Check that finish reaches the optimum of SVC, and that more samples can come."""
     held = model._held
     rows, label = held.gram.rows.X.copy(), held.label[: len(held)].copy()
     cost = held.cost[: len(held)].copy()

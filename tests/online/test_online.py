@@ -391,7 +391,9 @@ def test_a_class_that_has_to_go_is_named(rng):
     X, y = blobs(rng, 60)
     names = np.array(["apple", "pear", "plum"])[y]
     order = np.argsort(y, kind="stable")
-    with pytest.warns(UserWarning, match=r"class 'apple'.*only 2 samples.*Raise budget"):
+    with pytest.warns(
+        UserWarning, match=r"class 'apple'.*only 2 samples.*Raise budget"
+    ):
         online(budget=2, tol=1e-2).partial_fit(
             X[order], names[order], classes=["apple", "pear", "plum"]
         )

@@ -1,8 +1,8 @@
 """What is done with held machines: start from a batch, take samples in, finish.
 
-Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines after
-each.  What they yield is a fork: the caller keeps it and then settles it before it asks
-for the next step.  A step that fails has changed nothing.
+Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines
+after each.  What they yield is a fork: the caller keeps it and then settles it before
+it asks for the next step.  A step that fails has changed nothing.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ class Samples(NamedTuple):
     def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> Samples:
         """Put samples that are the same together, and leave out those without cost."""
         place: dict[bytes, int] = {}
-        index = [
-            place.setdefault(key, len(place)) for key in sample_keys(X, labels)
-        ]
+        index = [place.setdefault(key, len(place)) for key in sample_keys(X, labels)]
         total = np.bincount(index, cost, len(place))
         first = np.unique(index, return_index=True)[1]
         wanted = np.flatnonzero(total > 0)
@@ -98,15 +96,16 @@ def start_from(
     """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
 
     If it is optimal and a machine has no free support vector, the samples that bound
-    the intercept are held too.  If there are more support vectors than may be held, the samples are learnt from as
-    a stream instead.
+    the intercept are held too.  If there are more support vectors than may be held, the
+    samples are learnt from as a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
     if np.count_nonzero(weight) > plan.limit:
         machines = HeldMachines.empty(kernel, X, code, plan.side)
         plan = plan._replace(selection="stream")
         rng = np.random.default_rng(0)
-        for machines, _ in take_samples(machines, X, labels, cost, plan, rng):
+        steps = take_samples(machines, X, labels, cost, plan, rng)
+        for machines, _ in steps:
             machines.settle()
         return machines
     # Support vectors first, and of the others those that came last.
@@ -133,7 +132,8 @@ def start_from(
     machines.active[:, :n] = members[:, :n] != 0
     if is_optimal and not machines.has_free_vectors().all():
         samples = Samples.gather(X, labels, cost)
-        for machines in finish_over(machines, samples, plan):
+        steps_to_optimum = finish_over(machines, samples, plan)
+        for machines in steps_to_optimum:
             machines.settle()
     return machines
 
@@ -306,7 +306,7 @@ def _warn(gap: float, plan: Plan) -> None:
         f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than tol={plan.tol:g}. "
         "Scale the data, lower C, raise tol or max_iter, or pass float64 data.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -317,5 +317,5 @@ def _warn_of_lost_classes(lost: NDArray, plan: Plan) -> None:
         f"learnt about it: only {plan.limit} samples may be held, for "
         f"{len(plan.classes)} classes. Raise budget or cache_size.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
