@@ -40,9 +40,8 @@ LEAST_ROOM = 32
 # Up to so many products BLAS gets one thread.
 SMALL_TILE = 50_000_000
 # Kernel values are computed for this part of the rows at once, so that a strip of them
-# is small beside the matrix; and never for more rows than this.
+# is small beside the matrix.
 STRIPS = 32
-MOST_ROWS_OF_A_STRIP = 512
 
 
 class Moves:
@@ -302,6 +301,15 @@ class HeldGram:
             self._compute(self._size_for(len(self)))
         return self._square.values  # type: ignore[return-value]
 
+    @property
+    def strip(self) -> int:
+        """For how many samples to compute kernel values with the rows at once.
+
+        A kernel that is made of several needs room for the values of each.
+        """
+        n_parts = sum(1 for _ in self.kernel.leaves())
+        return max(1, self.most // (STRIPS * n_parts))
+
     def fork(self) -> HeldGram:
         """Return a matrix that can change while this one stays as it is."""
         self.settle()
@@ -323,14 +331,11 @@ class HeldGram:
         """Add rows; tell whether the values of the others were computed again."""
         total = len(self) + X.shape[0]
         is_new = self._make_room(total)
-        strip = self._strip()
+        strip = self.strip
         for first in range(0, X.shape[0], strip):
             whole = X.shape[0] <= strip
             self._append(Operand(X if whole else X[first : first + strip]))
         return is_new
-
-    def _strip(self) -> int:
-        return max(1, min(self.most // STRIPS, MOST_ROWS_OF_A_STRIP))
 
     def _size_for(self, n: int) -> int:
         """Return how many rows a new matrix should have room for."""
@@ -353,7 +358,7 @@ class HeldGram:
 
     def _compute(self, size: int) -> None:
         """Compute all values, in a new matrix."""
-        n, step = len(self), self._strip()
+        n, step = len(self), self.strip
         matrix = np.empty((size, size), dtype=self._rows.dtype)
         for a in range(0, n, step):
             b = min(a + step, n)

@@ -90,6 +90,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     #: what the learner holds; it has a method ``settle``
     _held: Any
+    history_: dict[str, list[int]]
 
     @abstractmethod
     def _count_support(self) -> int:
@@ -150,7 +151,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def _note(self, n_seen: int, n_tested: int, n_mistakes: int) -> dict[str, int]:
         """Add to the counts, and return them."""
         more = n_seen, n_tested, n_mistakes
-        history = self.history_
+        history: dict[str, list[int]] = self.history_
         entry = {
             name: count + (history[name][-1] if history[name] else 0)
             for name, count in zip(ENTRIES, more, strict=False)

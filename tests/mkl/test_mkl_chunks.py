@@ -151,5 +151,5 @@ def test_limit_on_rounds_holds(blobs, sizes):
     with pytest.warns(Warning, match="max_iter=3"):
         model.fit(*blobs)
     assert model.n_iter_ == 3
-    assert len(model.history_[0]["objective"]) == 3
+    assert len(model.history_["objective"]) == 3
     assert model.dual_gap_ > 0

@@ -316,7 +316,7 @@ def test_an_unconverged_fit_says_so(data, method, max_iter):
     assert not model.converged_
     assert model.fit_status_ == 1
     assert model.n_iter_ == max_iter
-    assert len(model.history_[0]["objective"]) == max_iter
+    assert len(model.history_["objective"]) == max_iter
     assert model.dual_gap_ > 1e-9 * abs(model.objective_)
 
 

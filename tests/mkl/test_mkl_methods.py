@@ -29,9 +29,15 @@ def classify(data, several=False, **options):
 def check_certificate(model):
     gap, objective = np.sum(model.dual_gap_), np.sum(model.objective_)
     assert 0 <= gap <= 1.01 * model.tol * abs(objective)
-    for history in model.history_:
-        assert len(history["objective"]) == len(history["weights"])
-        assert (history["dual_gap"] >= 0).all()
+    history = model.history_
+    n_rounds = np.atleast_1d(model.n_iter_)
+    assert history["problem"] == np.repeat(np.arange(len(n_rounds)), n_rounds).tolist()
+    assert {len(column) for column in history.values()} == {n_rounds.sum()}
+    assert min(history["dual_gap"]) >= 0
+    last = np.cumsum(n_rounds) - 1
+    np.testing.assert_array_equal(
+        np.array(history["weights"])[last], np.atleast_2d(model.weights_)
+    )
 
 
 def assert_same(one, other):
@@ -185,7 +191,8 @@ def test_weights_of_each_machine(data):
     options = dict(method="group-lasso", tol=1e-8)
     model = MKLClassifier(KERNELS, weights="per-task", **options).fit(X, y)
     assert model.weights_.shape == (3, 5)
-    assert len(model.kernel_) == len(model.history_) == 3
+    assert len(model.kernel_) == len(set(model.history_["problem"])) == 3
+    check_certificate(model)
     for t, column in enumerate(model.code_.T):
         alone = MKLClassifier(KERNELS, **options).fit(X, column[y])
         np.testing.assert_allclose(alone.weights_, model.weights_[t], atol=1e-4)

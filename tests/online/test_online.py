@@ -1,5 +1,7 @@
 """OnlineSVC beside the batch machine: optima, members, budgets, forgetting."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -395,3 +397,55 @@ def test_a_class_that_has_to_go_is_named(rng):
         online(budget=2, tol=1e-2).partial_fit(
             X[order], names[order], classes=["apple", "pear", "plum"]
         )
+
+
+def peak_megabytes(call):
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return (tracemalloc.get_traced_memory()[1] - before) / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", RBF(0.5) + RBF(0.1) * Linear()], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", ["lasvm", "smo"])
+def test_learning_keeps_within_its_memory(method, dtype, kernel, rng):
+    X = rng.normal(size=(1100, 2)).astype(dtype)
+    y = rng.integers(0, 2, len(X))
+
+    def options(cache_size):
+        return OnlineSVC(
+            0.1, kernel, gamma=0.5, method=method, tol=1e-2, cache_size=cache_size
+        )
+
+    def learn(model):
+        for k in range(0, len(y), 50):
+            model.partial_fit(X[k : k + 50], y[k : k + 50], classes=[0, 1])
+        model.forget(0)
+        model.finish(model.samples_[::2], model.labels_[::2])
+
+    learn(options(0.5))  # modules are loaded and functions compiled
+    model = options(3)
+    assert peak_megabytes(lambda: learn(model)) < 3.0
+    # ... and it uses what it may: 3 MB are 627 numbers in double precision, squared.
+    assert len(model._held.gram.matrix) > (750 if dtype == np.float32 else 500)
+
+
+@pytest.mark.filterwarnings("ignore:OnlineSVC did not converge")
+def test_a_second_fit_does_not_need_twice_the_memory(rng):
+    X, y = rng.normal(size=(600, 2)), rng.integers(0, 2, 600)
+    model = online(method="smo", tol=1e-2, cache_size=4).fit(X[:100], y[:100])
+    peaks = []
+
+    def fit_twice():
+        for _ in range(2):
+            tracemalloc.reset_peak()
+            model.fit(X, y)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+
+    peak_megabytes(fit_twice)
+    held = model._held.gram.matrix.nbytes
+    assert held > 2 * 2**20 and peaks[1] < peaks[0] + held / 2

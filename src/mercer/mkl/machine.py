@@ -269,7 +269,13 @@ class MultiKernelMachine(KernelMachine):
         gap[[is_convex is False for is_convex in verdicts]] = np.inf
         n_iter = np.array([end.n_iter for end in found], dtype=np.int32)
         self._kernels, self._factors = kernels, factors
-        self.history_ = [end.history for end in found]
+        self.history_ = {
+            "problem": np.repeat(np.arange(len(found)), n_iter).tolist(),
+            **{
+                name: [row for end in found for row in end.history[name].tolist()]
+                for name in found[0].history
+            },
+        }
         shared = self._is_shared()
         if self._is_precomputed():
             self.kernel_: Any = Precomputed()

@@ -107,10 +107,10 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         Largest violation of the optimality conditions by the machine, weights fixed.
     n_iter_ : int
         Rounds.
-    history_ : list of dict
-        For each problem, "objective", "dual_gap" and "weights" round by round; in
-        rounds on a part of the samples, those of that part. These gaps take it for
-        granted that the problem is convex.
+    history_ : dict of lists
+        A row for each round: "problem" (0, 1, ..., which weights it is about),
+        "objective", "dual_gap" and "weights"; in rounds on a part of the samples,
+        those of that part. These gaps take it for granted that the problem is convex.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
     is_convex_ : bool or None

@@ -21,12 +21,28 @@ from mercer.multiclass import make_code, score_classes, votes_and_margins
 from mercer.online.learning import Plan, products_with
 from mercer.online.members import HeldMachines
 from mercer.solvers import MOST_STEPS
+from mercer.store import STRIPS
 from mercer.streams import StreamClassifier
 
 __all__ = ["HeldClassifier"]
 
 # Most samples whose kernel values are computed at once.
 CHUNK = 512
+# What a held sample needs besides its kernel values, in bytes: its key, and numbers for
+# each machine, of which there are two copies while a step is under way.
+BYTES_OF_SAMPLE = 400
+BYTES_OF_MEMBER = 120
+# Strips of kernel values, and what a kernel computes on the way to them, as a part of
+# the matrix.
+SCRATCH = 4 / STRIPS
+
+
+def _side_of_matrix(budget: int, itemsize: int, n_tasks: int) -> int:
+    """Return how many samples a budget of bytes allows to hold."""
+    square = (1.0 + SCRATCH) * itemsize
+    linear = BYTES_OF_SAMPLE + BYTES_OF_MEMBER * n_tasks
+    root = np.sqrt(linear**2 + 4.0 * square * budget)
+    return int((root - linear) / (2.0 * square))
 
 
 class HeldClassifier(StreamClassifier):
@@ -42,11 +58,13 @@ class HeldClassifier(StreamClassifier):
         kernel = self._bound_kernel(X)
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._n_calls = 0
-        side = int(np.sqrt(budget_bytes(self.cache_size) / X.dtype.itemsize))
-        self._chunk = int(np.clip(side // 4, 1, CHUNK))
-        self._most = max(2, side - self._chunk)
         self.kernel_ = kernel
         self.code_ = make_code(self.multiclass, None, len(self.classes_))
+        side = _side_of_matrix(
+            budget_bytes(self.cache_size), X.dtype.itemsize, self.code_.shape[1]
+        )
+        self._chunk = int(np.clip(side // 4, 1, CHUNK))
+        self._most = max(2, side - self._chunk)
         self.n_seen_ = 0
         self._held = HeldMachines.empty(kernel, X, self.code_, self._most + self._chunk)
         self._conclude()
@@ -62,6 +80,7 @@ class HeldClassifier(StreamClassifier):
             fraction=self.fraction,
             adds_up=self.duplicates == "add",
             limit=self._most if self.budget is None else min(self.budget, self._most),
+            side=self._most + self._chunk,
             chunk=self._chunk,
             n_jobs=self.n_jobs,
             classes=self.classes_,

@@ -80,13 +80,16 @@ class OnlineSVC(HeldClassifier):
         A sample that is held already is skipped, as in a second pass over the data, or
         adds to the cost of the one that is held, as if it were there twice.
     budget : int, default=None
-        Most samples to hold. First those leave that are no support vectors, then
+        Most samples to hold. First those leave that are not support vectors, then
         support vectors on the wrong side of a machine, then the others; of each kind
         the oldest first. Their coefficients go to the samples that they suit best.
+        The last sample of a class stays, unless there are more classes than samples
+        may be held; then a warning names the class that is lost.
         None: as many as ``cache_size`` allows.
     cache_size : float or "auto", default="auto"
-        Megabytes for the kernel values of the held samples; "auto" is at most a quarter
-        of the memory that is free at the first call.
+        Megabytes for the kernel values of the held samples, and for all that learning
+        needs besides the samples themselves; "auto" is at most a quarter of the memory
+        that is free at the first call.
     batch_weight : float, default=1.0
         Factor of C for the samples of ``fit``, beside those that come later.
     class_weight : dict or "balanced", default=None
@@ -284,6 +287,9 @@ class OnlineSVC(HeldClassifier):
     ) -> OnlineSVC:
         """Go on learning, from one sample or from many.
 
+        Samples are taken in chunks of up to 512. A call that is interrupted leaves the
+        model after the last complete chunk; ``n_seen_`` counts the samples until then.
+
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
@@ -328,9 +334,11 @@ class OnlineSVC(HeldClassifier):
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
         """Bring the machine to the optimum, so that no pair violates by over ``tol``.
 
-        Without data that is the optimum over the held samples. With data, samples of
-        theirs that violate are taken in until none is left: the machine is then that
-        of :class:`SVC` on these data (and on what else is held).
+        Without data that is the optimum over the held samples, with the costs that they
+        came with. With data, the machine becomes that of :class:`SVC` on exactly these
+        data, with ``C`` and ``class_weight`` as they are now: samples that stand there
+        several times count so often, held samples that are not among them or have
+        weight 0 are let go, and samples that violate are taken in until none is left.
 
         Parameters
         ----------
@@ -394,8 +402,8 @@ class OnlineSVC(HeldClassifier):
         draft._conclude()
         self._accept(draft)
         if self.method == "smo":
-            for held in finish_over(held, None, self._plan()):
-                draft._held = held
+            for finished in finish_over(held, None, self._plan()):
+                draft._held = finished
                 draft._conclude()
                 self._accept(draft)
         return len(leaving)

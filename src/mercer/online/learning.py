@@ -1,8 +1,8 @@
 """What is done with held machines: start from a batch, take samples in, finish.
 
-Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines after
-each.  What they yield is a fork: the caller keeps it and then settles it before it asks
-for the next step.  A step that fails has changed nothing.
+Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines
+after each.  What they yield is a fork: the caller keeps it and then settles it before
+it asks for the next step.  A step that fails has changed nothing.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Plan(NamedTuple):
     fraction: float
     adds_up: bool  #: whether a sample that comes again adds to its cost
     limit: int  #: most samples to hold
+    side: int  #: rows of the largest matrix of kernel values that memory allows
     chunk: int  #: samples whose kernel values are computed at once
     n_jobs: int | None
     classes: NDArray  #: the names of the classes
@@ -95,23 +96,23 @@ def start_from(
     """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
 
     If it is optimal and a machine has no free support vector, the samples that bound
-    the intercept are held too.  If there are more support vectors than may be held, the samples are learnt from as
-    a stream instead.
+    the intercept are held too.  If there are more support vectors than may be held, the
+    samples are learnt from as a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
-    most = plan.limit + plan.chunk
     if np.count_nonzero(weight) > plan.limit:
-        machines = HeldMachines.empty(kernel, X, code, most)
+        machines = HeldMachines.empty(kernel, X, code, plan.side)
         plan = plan._replace(selection="stream")
         rng = np.random.default_rng(0)
-        for machines, _ in take_samples(machines, X, labels, cost, plan, rng):
+        steps = take_samples(machines, X, labels, cost, plan, rng)
+        for machines, _ in steps:
             machines.settle()
         return machines
     # Support vectors first, and of the others those that came last.
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
     n_wanted = int((cost > 0).sum()) if plan.holds_all else np.count_nonzero(weight)
     if n_wanted == 0:
-        return HeldMachines.empty(kernel, X, code, most)
+        return HeldMachines.empty(kernel, X, code, plan.side)
     held = order[: min(n_wanted, plan.limit)]
     # With what is the same as one of them: it takes no place, and it has room that the
     # intercept depends on.
@@ -119,7 +120,7 @@ def start_from(
     place = np.unique(keys, return_inverse=True)[1]
     held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
     machines = HeldMachines.of_batch(
-        partial(HeldGram, kernel, most=most),
+        partial(HeldGram, kernel, most=plan.side),
         X[held],
         labels[held],
         cost[held],
@@ -131,7 +132,8 @@ def start_from(
     machines.active[:, :n] = members[:, :n] != 0
     if is_optimal and not machines.has_free_vectors().all():
         samples = Samples.gather(X, labels, cost)
-        for machines in finish_over(machines, samples, plan):
+        steps_to_optimum = finish_over(machines, samples, plan)
+        for machines in steps_to_optimum:
             machines.settle()
     return machines
 
@@ -255,7 +257,11 @@ def _missing(
     samples that bound the intercept of a machine without a free support vector.
     """
     _, labels, _, keys = samples
-    f = products_with(machines, samples.X, plan.n_jobs)
+    step = machines.gram.strip
+    f = np.concatenate([
+        products_with(machines, samples.X[first : first + step], plan.n_jobs)
+        for first in range(0, len(labels), step)
+    ] or [np.zeros((0, machines.n_tasks))])  # fmt: skip
     n = len(machines)
     others = ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0
@@ -300,7 +306,7 @@ def _warn(gap: float, plan: Plan) -> None:
         f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than tol={plan.tol:g}. "
         "Scale the data, lower C, raise tol or max_iter, or pass float64 data.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
@@ -311,5 +317,5 @@ def _warn_of_lost_classes(lost: NDArray, plan: Plan) -> None:
         f"learnt about it: only {plan.limit} samples may be held, for "
         f"{len(plan.classes)} classes. Raise budget or cache_size.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -274,7 +274,7 @@ class HeldMachines:
 
     def unused(self) -> NDArray[np.bool_]:
         """Tell which samples are members of no machine."""
-        return ~self.active[:, : len(self)].any(axis=0)
+        return np.logical_not(self.active[:, : len(self)].any(axis=0))
 
     def surplus(self, limit: int, leaves: NDArray) -> NDArray[np.int64]:
         """Return who has to go so that no more than ``limit`` samples are held.

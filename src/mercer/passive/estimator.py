@@ -269,6 +269,9 @@ class PassiveAggressiveClassifier(PassiveBase):
     ) -> Any:
         """Go once over samples, one or many, in their order.
 
+        With a kernel, samples are taken in chunks of 256. A call that is interrupted
+        leaves the model after the last complete chunk.
+
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)

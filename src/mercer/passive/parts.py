@@ -148,11 +148,11 @@ class FeaturePart:
     def from_state(cls, state: dict[str, Any]) -> FeaturePart:
         """Return the weights as they were."""
         part = cls.empty(*state["w"].shape)
-        found = {name: np.array(state[name]) for name in cls.NAMES}
-        for name, value in found.items():
-            if value.shape != np.shape(getattr(part, name)):
+        for name in cls.NAMES:
+            if np.shape(state[name]) != np.shape(getattr(part, name)):
                 raise ValueError(f"The array {name!r} does not fit to the weights.")
-        return cls(**found | {"t": float(state["t"])})
+        w, b, u, v = (np.array(state[name]) for name in cls.NAMES[:4])
+        return cls(w, b, u, v, float(state["t"]))
 
 
 class SamplePart:
