@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -17,6 +19,21 @@ settings.load_profile("steady")
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def run_benchmark(monkeypatch):
+    """Return what runs a program of benchmarks, without data, in this process.
+
+    A new process would spend seconds on imports.
+    """
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+
+    def run(program, *arguments):
+        monkeypatch.setattr(sys, "argv", [program.__name__, *arguments])
+        return program.main()
+
+    return run
 
 
 @pytest.fixture(scope="session")

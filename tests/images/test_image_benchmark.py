@@ -1,23 +1,18 @@
+"""The benchmark runs, tiny."""
+
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import pytest
+from benchmarks import images
 
 
-def run(*arguments):
-    environment = {k: v for k, v in os.environ.items() if k != "MERCER_DATA"}
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks.images", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-
-
-def test_smoke_run(tmp_path):
-    done = run("--fast", "--output", str(tmp_path), "hog", "clean", "mnist-5000")
-    assert done.returncode == 0, done.stderr
+def test_smoke_run(run_benchmark, tmp_path):
+    assert (
+        run_benchmark(
+            images, "--fast", "--output", str(tmp_path), "hog", "clean", "mnist-5000"
+        )
+        == 0
+    )
     (path,) = tmp_path.glob("*.jsonl")
     hog, clean, mnist = (json.loads(line) for line in path.read_text().splitlines())
     assert hog["largest_difference"] < 1e-6
@@ -27,6 +22,14 @@ def test_smoke_run(tmp_path):
     assert mnist["is_converged"]
 
 
-def test_wrong_calls_are_explained():
-    assert "unknown: sift. Known: hog, clean" in run("--fast", "sift").stderr
-    assert "MERCER_DATA is not set" in run("hog").stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fast", "sift"), "unknown: sift. Known: hog, clean"),
+        (("hog",), "MERCER_DATA is not set"),
+    ],
+)
+def test_wrong_calls_are_explained(run_benchmark, arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        run_benchmark(images, *arguments)
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -7,21 +7,18 @@ import pytest
 from benchmarks import mkl
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Return what runs the program, in this process: a new one has to import again."""
-    for name in ("MERCER_DATA", "MERCER_MKLPY"):
-        monkeypatch.delenv(name, raising=False)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["benchmarks.mkl", *arguments])
-        return mkl.main()
-
-    return call
+@pytest.fixture(autouse=True)
+def without_mklpy(monkeypatch):
+    monkeypatch.delenv("MERCER_MKLPY", raising=False)
 
 
-def test_smoke_run(run, tmp_path):
-    assert run("--fast", "--output", str(tmp_path), "loop", "mklpy", "large") == 0
+def test_smoke_run(run_benchmark, tmp_path):
+    assert (
+        run_benchmark(
+            mkl, "--fast", "--output", str(tmp_path), "loop", "mklpy", "large"
+        )
+        == 0
+    )
     (path,) = tmp_path.glob("*.jsonl")
     loop, mklpy, large = (json.loads(line) for line in path.read_text().splitlines())
     assert loop["p=1, gap 0.001, SVC(tol=0.001)"]["mercer"]["converged"]
@@ -31,12 +28,12 @@ def test_smoke_run(run, tmp_path):
     assert large["p=2"]["converged"]
 
 
-def test_both_sides_get_the_same_matrices(run, tmp_path, monkeypatch):
+def test_both_sides_get_the_same_matrices(run_benchmark, tmp_path, monkeypatch):
     """A Python without MKLpy answers with an error; Mercer's side is there anyway."""
     monkeypatch.setenv("MERCER_MKLPY", sys.executable)
     monkeypatch.setenv("MERCER_MKLPY_SIZE", "150")
     monkeypatch.setattr(mkl, "_MKLPY", "import sys; sys.exit('no MKLpy')")
-    run("--fast", "--output", str(tmp_path), "mklpy")
+    run_benchmark(mkl, "--fast", "--output", str(tmp_path), "mklpy")
     (path,) = tmp_path.glob("*.jsonl")
     facts = json.loads(path.read_text())
     assert facts["images"] == 150
@@ -53,7 +50,7 @@ def test_both_sides_get_the_same_matrices(run, tmp_path, monkeypatch):
         (("mnist",), "MERCER_DATA is not set"),
     ],
 )
-def test_wrong_calls_are_explained(run, arguments, message, capsys):
+def test_wrong_calls_are_explained(run_benchmark, arguments, message, capsys):
     with pytest.raises(SystemExit):
-        run(*arguments)
+        run_benchmark(mkl, *arguments)
     assert message in " ".join(capsys.readouterr().err.split())

@@ -1,24 +1,17 @@
+"""The benchmark runs, tiny."""
+
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import pytest
+from benchmarks import selection
 
 
-def run(*arguments):
-    environment = {k: v for k, v in os.environ.items() if k != "MERCER_DATA"}
-    return subprocess.run(
-        [sys.executable, "-m", "benchmarks.selection", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
-
-
-def test_smoke_run(tmp_path):
+def test_smoke_run(run_benchmark, tmp_path):
     peer = "scikit-learn over mercer"
-    done = run("--fast", "--output", str(tmp_path), "mercer", peer)
-    assert done.returncode == 0, done.stderr
+    assert (
+        run_benchmark(selection, "--fast", "--output", str(tmp_path), "mercer", peer)
+        == 0
+    )
     (path,) = tmp_path.glob("*.jsonl")
     mercer, other = (json.loads(line) for line in path.read_text().splitlines())
     assert mercer["ratio"] == 1.0
@@ -27,6 +20,14 @@ def test_smoke_run(tmp_path):
     assert other["best_params"] == mercer["best_params"]
 
 
-def test_wrong_calls_are_explained():
-    assert "unknown: optuna. Known: mercer" in run("--fast", "optuna").stderr
-    assert "MERCER_DATA is not set" in run().stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fast", "optuna"), "unknown: optuna. Known: mercer"),
+        ((), "MERCER_DATA is not set"),
+    ],
+)
+def test_wrong_calls_are_explained(run_benchmark, arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        run_benchmark(selection, *arguments)
+    assert message in " ".join(capsys.readouterr().err.split())
