@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Table", "label_of", "table_of"]
+__all__ = ["ScoreTable", "label_of", "table_of"]
 
 
-class Table(NamedTuple):
-    """Mean scores and their deviations, rows by one parameter, columns by another."""
+class ScoreTable(NamedTuple):
+    """Mean scores and deviations; a parameter has the rows, another the columns."""
 
     rows: list[Any]
     columns: list[Any]
-    scores: NDArray  #: (n_rows, n_columns), NaN where nothing was tried
+    scores: NDArray  #: (n_rows, n_columns); NaN means that nothing was tried
     deviations: NDArray
 
 
-def table_of(search: Any, column: str, row: str | None, score: str) -> Table:
-    """Read the scores of a search; over other parameters the best counts.
+def table_of(search: Any, column: str, row: str | None, score: str) -> ScoreTable:
+    """Read the scores of a search; the best over all other parameters counts.
 
-    ``search`` has ``cv_results_`` or is such a mapping.
+    ``search`` has ``cv_results_``, or is such a mapping.
     """
     results: Mapping[str, Any] = getattr(search, "cv_results_", search)
     means = _column(results, f"mean_{score}", "score")
@@ -32,7 +32,7 @@ def table_of(search: Any, column: str, row: str | None, score: str) -> Table:
     down = [None] * len(means)
     if row is not None:
         down = list(_column(results, _parameter(row), "parameter"))
-    # In a list of grids a parameter has no value where another grid lacks it.
+    # In a list of grids, a parameter has no value in rows of grids that lack it.
     tried = [
         entry
         for entry in zip(means, spreads, down, across, strict=True)
@@ -45,7 +45,7 @@ def table_of(search: Any, column: str, row: str | None, score: str) -> Table:
         place = _position(rows, a), _position(columns, b)
         if np.isnan(scores[place]) or mean > scores[place]:
             scores[place], deviations[place] = mean, spread
-    return Table(rows, columns, scores, deviations)
+    return ScoreTable(rows, columns, scores, deviations)
 
 
 def label_of(value: Any) -> str:
@@ -70,7 +70,7 @@ def _column(results: Mapping[str, Any], name: str, kind: str) -> Any:
 
 
 def _values(column: list[Any]) -> list[Any]:
-    """Return the different values, numbers in order, others as they came."""
+    """Return the different values, sorted if all of them are numbers."""
     values: list[Any] = []
     for value in column:
         if not any(_is_same(value, other) for other in values):
@@ -80,7 +80,7 @@ def _values(column: list[Any]) -> list[Any]:
 
 
 def _is_same(a: Any, b: Any) -> bool:
-    # Kernels compare by identity, and a search clones them.
+    # A search clones kernels, and kernels are equal only if they are identical.
     return bool(a is b or repr(a) == repr(b))
 
 
