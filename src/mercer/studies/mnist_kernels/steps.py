@@ -1,23 +1,30 @@
-"""Ten digits by kernels on pixels and gradients, their products, and MKL."""
+"""The steps of the study ``mnist-kernels``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.metrics import precision_recall_fscore_support
+from sklearn.pipeline import make_pipeline
 
 import mercer
 from mercer import SVC, gram_matrix
 from mercer.datasets import stratified_folds
-from mercer.images import HOG, Rescale, Views
 from mercer.kernels import parse
-from mercer.studies import figures
+from mercer.plots import HeatMapDisplay, ImageGalleryDisplay
+from mercer.plots.rendering import inline_svg
+from mercer.studies.choices import choose
 from mercer.studies.data import Images
-from mercer.studies.mnist_protocol import (
+from mercer.studies.features import digit_features, mean_distance
+from mercer.studies.measures import percent, timed_fit
+from mercer.studies.mnist_kernels.models import (
+    cross_validate,
+    features,
+    images,
+    one_vs_rest,
+)
+from mercer.studies.mnist_kernels.protocol import (
     C_MINUS,
     CLEANINGS,
     ENTRIES,
@@ -32,69 +39,26 @@ from mercer.studies.mnist_protocol import (
     PLAIN,
     PRODUCT,
     PRODUCT_NAME,
-    STATEMENT,
     STEPS,
     Entry,
 )
 from mercer.studies.results import Figure, Item, Row
-from mercer.studies.search import choose, digit_features, mean_distance
-from mercer.studies.study import Plan, Step, Study, percent, timed_fit
+from mercer.studies.study import Run, Step
 from mercer.studies.verdicts import judge_accuracy
 
-__all__ = ["STUDY"]
+__all__ = ["make_steps"]
 
 
-def images(plan: Plan) -> Images:
-    """Return 5,000 images of even classes and the official test images, or fewer."""
-
-    def make() -> Images:
-        n_train, n_test = plan.pick((500, 10_000), (400, 100), (20, 10))
-        return plan.data.balanced(n_train, n_test)
-
-    return plan.share("images", make)
-
-
-def cleaning(clean: tuple[str, ...]) -> Pipeline:
-    """Return the clean-up with these switches on, and the two views."""
-    views = Views(raw=Rescale(), hog=HOG(4, 1, 9, "L2", interpolation=True))
-    return make_pipeline(*(STEPS[name] for name in clean), views)
-
-
-def features(plan: Plan, clean: tuple[str, ...]) -> tuple[Any, Any]:
-    """Return training and test images after clean-up, as pixels and HOG."""
-
-    def make() -> tuple[Any, Any]:
-        data, pipeline = images(plan), cleaning(clean)
-        return pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
-
-    return plan.share(f"features {clean}", make)
-
-
-def one_vs_rest(plan: Plan, beta: float, **more: Any) -> SVC:
-    """Return the report's machine: C₊ = β C₋, the largest of Platt's probabilities."""
-    chosen = {"multiclass": "ovr", "decode": "platt", "positive_weight": beta, **more}
-    return SVC(C=C_MINUS, kernel="precomputed", random_state=plan.seed, **chosen)
-
-
-def cross_validate(plan: Plan, model: Any, K: NDArray, y: NDArray) -> float:
-    """Return Acc1: five folds of one Gram matrix."""
-    found = np.empty_like(y)
-    for train, test in stratified_folds(y, plan.pick(5, 5, 2), random_state=plan.seed):
-        model.fit(K[np.ix_(train, train)], y[train])
-        found[test] = model.predict(K[np.ix_(test, train)])
-    return percent(found, y)
-
-
-def kernel_row(plan: Plan, label: str, entry: Entry) -> Iterator[Item]:
-    """One kernel: Acc1 by five folds, Acc2 on test images."""
-    data = images(plan)
-    X, X_test = features(plan, entry.clean)
+def kernel_row(run: Run, label: str, entry: Entry) -> Iterator[Item]:
+    """Score one kernel: Acc1 by five folds, Acc2 on test images."""
+    data = images(run)
+    X, X_test = features(run, entry.clean)
     kernel = parse(entry.kernel)
     K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
     model = one_vs_rest(
-        plan, entry.beta, **(LIMITS if entry.note is LINEAR_NOTE else {})
+        run, entry.beta, **(LIMITS if entry.note is LINEAR_NOTE else {})
     )
-    acc1 = cross_validate(plan, model, K, data.y)
+    acc1 = cross_validate(run, model, K, data.y)
     fitted = timed_fit(model, K, data.y)
     acc2 = percent(model.predict(K_test), data.y_test)
     published = {"acc1": entry.acc1, "acc2": entry.acc2}
@@ -111,10 +75,10 @@ def kernel_row(plan: Plan, label: str, entry: Entry) -> Iterator[Item]:
     )
 
 
-def mkl_row(plan: Plan) -> Iterator[Item]:
-    """MKL of the three kernels, p = 2, by SMO; Acc1 and Acc2."""
-    data = images(plan)
-    X, X_test = features(plan, PLAIN)
+def mkl_row(run: Run) -> Iterator[Item]:
+    """Score MKL of the three kernels with p = 2, by SMO."""
+    data = images(run)
+    X, X_test = features(run, PLAIN)
     model = mercer.MKLClassifier(
         [parse(K1), parse(K2), parse(K3)],
         method="smo",
@@ -124,7 +88,7 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     )
     found = np.empty_like(data.y)
     for train, test in stratified_folds(
-        data.y, plan.pick(5, 2, 2), random_state=plan.seed
+        data.y, run.pick(5, 2, 2), random_state=run.seed
     ):
         found[test] = model.fit(X[train], data.y[train]).predict(X[test])
     fitted = timed_fit(model, X, data.y)
@@ -147,17 +111,17 @@ def mkl_row(plan: Plan) -> Iterator[Item]:
     yield Row("weights", "ℓ2-MKL by SMO", values, gap=fitted.gap)
 
 
-def schemes(plan: Plan) -> Iterator[Item]:
-    """One-vs-one by votes beside one-vs-rest by probabilities, at the best kernel."""
-    data = images(plan)
-    X, X_test = features(plan, FULL)
+def schemes(run: Run) -> Iterator[Item]:
+    """Compare one-vs-one by votes with one-vs-rest by probabilities."""
+    data = images(run)
+    X, X_test = features(run, FULL)
     kernel = parse(PRODUCT)
     K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
     found, scores = {}, {}
     for name, model in {
-        "one-vs-one, votes": one_vs_rest(plan, 1.0, multiclass="ovo", decode="votes"),
-        "one-vs-rest, Platt, β = 1": one_vs_rest(plan, 1.0),
-        "one-vs-rest, Platt, β = 3": one_vs_rest(plan, 3.0),
+        "one-vs-one, votes": one_vs_rest(run, 1.0, multiclass="ovo", decode="votes"),
+        "one-vs-rest, Platt, β = 1": one_vs_rest(run, 1.0),
+        "one-vs-rest, Platt, β = 3": one_vs_rest(run, 3.0),
     }.items():
         fitted = timed_fit(model, K, data.y)
         found[name] = model.predict(K_test)
@@ -176,17 +140,17 @@ def schemes(plan: Plan) -> Iterator[Item]:
         by_ovr,
         by_ovo,
         data.y_test,
-        f"On {len(data.y_test):,} test images: one-vs-one {ovo:.2f} %, one-vs-rest "
+        f"On {len(data.y_test):,} test images one-vs-one has {ovo:.2f} %, one-vs-rest "
         f"{ovr:.2f} %.",
     )
 
 
-def clean_up(plan: Plan) -> Iterator[Item]:
-    """What each switch of the clean-up is worth, and the report's claims about it."""
-    data, kernel = images(plan), parse(PRODUCT)
+def clean_up(run: Run) -> Iterator[Item]:
+    """Score each way of cleaning up, and judge the report's claims about them."""
+    data, kernel = images(run), parse(PRODUCT)
     found, scores = {}, {}
     for name, clean in CLEANINGS.items():
-        X, X_test = features(plan, clean)
+        X, X_test = features(run, clean)
         model = SVC(C=C_MINUS, kernel=kernel)
         fitted = timed_fit(model, X, data.y)
         found[name] = model.predict(X_test)
@@ -199,7 +163,7 @@ def clean_up(plan: Plan) -> Iterator[Item]:
         found["deskew, trim, blur"],
         found["deskew, blur"],
         data.y_test,
-        f"With the product kernel, one-vs-one, on test images: {told}.",
+        f"With the product kernel, one-vs-one, the test images give: {told}.",
     )
     yield judge_accuracy(
         "Deskewing by the Hough transform and blurring improve it.",
@@ -220,38 +184,57 @@ def clean_up(plan: Plan) -> Iterator[Item]:
     )
 
 
-def pictures(plan: Plan) -> Iterator[Item]:
-    """Clean-up before and after; confusion, classes and errors of the best model."""
-    data = images(plan)
-    few = data.X[:6]
-    turned = STEPS["deskew"].fit_transform(few)
-    trimmed = STEPS["trim"].fit_transform(turned)
-    blurred = STEPS["blur"].fit_transform(trimmed)
-    stages = {"before": few, "deskewed": turned, "trimmed": trimmed, "blurred": blurred}
-    sheet = np.concatenate(list(stages.values()))
-    words = [name if k == 0 else "" for name in stages for k in range(len(few))]
+def pictures(run: Run) -> Iterator[Item]:
+    """Draw the clean-up, and the confusion and the errors of the best model."""
+    data = images(run)
+    deskew, trim, blur = (STEPS[name] for name in FULL)
+    stages = {
+        "deskewed": deskew,
+        "trimmed": make_pipeline(deskew, trim),
+        "blurred": make_pipeline(deskew, trim, blur),
+    }
     yield Figure(
         "clean-up",
-        "Six digits before and after each step of the clean-up.",
-        (figures.grid_of_images(sheet, words),),
+        "Six digits before the clean-up and after each of its steps.",
+        (
+            inline_svg(
+                ImageGalleryDisplay.from_transformers,
+                stages,
+                data.X[:6],
+                figsize=(4.4, 2.6),
+            ),
+        ),
     )
-    X, X_test = features(plan, FULL)
+    X, X_test = features(run, FULL)
     kernel = parse(PRODUCT)
-    model = one_vs_rest(plan, 3.0).fit(gram_matrix(kernel, X), data.y)
+    model = one_vs_rest(run, 3.0).fit(gram_matrix(kernel, X), data.y)
     found = model.predict(gram_matrix(kernel, X_test, X))
-    matrix = confusion_matrix(data.y_test, found, labels=range(10))
-    digits = [str(d) for d in range(10)]
-    wrong = np.flatnonzero(found != data.y_test)[:24]
-    labels = [
-        f"{t} as {f}" for t, f in zip(data.y_test[wrong], found[wrong], strict=True)
-    ]
+    shown = min(24, int((found != data.y_test).sum()))
     yield Figure(
         "confusion",
-        f"{PRODUCT_NAME} on the test images: confusion matrix, and some of the "
-        f"{(found != data.y_test).sum()} images that it takes for another digit.",
+        f"{PRODUCT_NAME} on the test images: the confusion matrix, and some of the "
+        f"{(found != data.y_test).sum()} misclassified images.",
         (
-            figures.heat_map(matrix, digits, digits, "Confusion", "found", "true"),
-            figures.grid_of_images(data.X_test[wrong], labels, "Misclassified"),
+            inline_svg(
+                HeatMapDisplay.from_predictions,
+                data.y_test,
+                found,
+                labels=np.arange(10),
+                colorbar=False,
+                title="Confusion",
+                figsize=(4.4, 3.7),
+            ),
+            inline_svg(
+                ImageGalleryDisplay.from_predictions,
+                data.X_test,
+                data.y_test,
+                found,
+                max_images=24,
+                n_columns=6,
+                fontsize=7,
+                title="Misclassified",
+                figsize=(4.4, 0.4 + 1.05 * max(1, -(-shown // 6))),
+            ),
         ),
     )
     scores = precision_recall_fscore_support(data.y_test, found, zero_division=0)
@@ -260,23 +243,23 @@ def pictures(plan: Plan) -> Iterator[Item]:
         yield Row("classes", str(digit), values)
 
 
-def best(plan: Plan) -> Iterator[Item]:
-    """Beyond the report: deskewed by moments, finer HOG, chosen by five folds."""
-    data = images(plan)
-    yield from tell_best(plan, "MNIST, 5,000 images", data, 97.26, None)
+def best(run: Run) -> Iterator[Item]:
+    """Go beyond the report: deskewing by moments, finer HOG, C and γ by five folds."""
+    data = images(run)
+    yield from tell_best(run, "MNIST, 5,000 images", data, 97.26, None)
 
 
-def best_of_all(plan: Plan) -> Iterator[Item]:
-    """Beyond all: one model on the 60,000 images; chosen on 10,000 of them."""
-    plan.data.require_full()
+def best_of_all(run: Run) -> Iterator[Item]:
+    """Fit one model on the 60,000 images; C and γ are chosen on 10,000 of them."""
+    run.data.require_full()
     label = "MNIST, all 60,000 images; published: the best kernel SVM"
-    yield from tell_best(plan, label, plan.data.mnist, 99.44, 10_000)
+    yield from tell_best(run, label, run.data.mnist, 99.44, 10_000)
 
 
 def tell_best(
-    plan: Plan, label: str, data: Images, published: float, n_search: int | None
+    run: Run, label: str, data: Images, published: float, n_search: int | None
 ) -> Iterator[Item]:
-    """Choose C and γ on the last ``n_search`` training images, or all; then test."""
+    """Choose C and γ on the last ``n_search`` training images, or on all; then test."""
     pipeline = digit_features()
     F, F_test = pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
     unit = 1 / mean_distance(F)
@@ -302,7 +285,7 @@ def tell_best(
     )
 
 
-def steps(plan: Plan) -> list[Step]:
+def make_steps(run: Run) -> list[Step]:
     """Return the steps of the study."""
     rows = [
         Step(label, kernel_row, {"label": label, "entry": entry})
@@ -317,6 +300,3 @@ def steps(plan: Plan) -> list[Step]:
         Step("best model", best),
         Step("best model on 60,000 images", best_of_all),
     ]
-
-
-STUDY = Study(**STATEMENT, steps=steps)

@@ -1,10 +1,10 @@
-"""The protocol of the study ``kernel-methods``, and what was published, as data."""
+"""The protocol of the study ``kernel-methods``; its report printed no numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mercer.studies.study import Table
+from mercer.studies.study import ResultTable
 
 __all__ = ["GAMMAS", "KERNELS", "STATEMENT"]
 
@@ -17,25 +17,27 @@ KERNELS: dict[str, dict[str, Any]] = {
 
 
 STATEMENT: dict[str, Any] = {
-    "name": ("kernel-methods"),
-    "title": ("Kernel methods, offline and online"),
+    "name": "kernel-methods",
+    "title": "Kernel methods, offline and online",
     "about": (
         "PCA, k-means and the enclosing ball with and without kernels; "
-        "passive-aggressive and online support vector machines. The report prints "
-        "pictures and no table of numbers."
+        "passive-aggressive and online support vector machines. The report has "
+        "pictures but no tables of numbers."
     ),
     "protocol": (
-        "PCA by covariance eigenvalues and by SVD, kernel PCA with cosine, polynomial "
-        "and Gaussian kernels; time and variance against n and γ.",
+        "PCA is computed from covariance eigenvalues and by SVD, kernel PCA with "
+        "cosine, polynomial and Gaussian kernels; time and variance are measured "
+        "against n and γ.",
         "The report's “Gaussian projection” is pointwise, exp(−γ(x − mean)²), before "
-        "plain PCA or k-means. It is shown beside true kernel PCA and true kernel "
-        "k-means.",
-        "SVDD: min αᵀGα − Σ αᵢGᵢᵢ, Σα = 1, 0 ≤ αᵢ ≤ C; hard and soft, wider and "
-        "narrower.",
-        "Passive-aggressive: 200 training and 100 test samples with noise, three "
-        "updates, sample by sample or in groups, linear and with a kernel.",
-        "Online: LASVM and online SMO over n, started from nothing and from a whole "
-        "set.",
+        "plain PCA or k-means. The page shows it beside true kernel PCA and true "
+        "kernel k-means.",
+        "SVDD minimises αᵀGα − Σ αᵢGᵢᵢ with Σα = 1 and 0 ≤ αᵢ ≤ C; it is hard or soft, "
+        "wider or narrower.",
+        "Passive-aggressive machines see 200 training and 100 test samples with noise. "
+        "They use three updates, sample by sample or in groups, with and without a "
+        "kernel.",
+        "LASVM and online SMO learn n samples, starting from nothing or from a machine "
+        "fitted on half of them.",
     ),
     "errata": (
         "Passive-aggressive machines update on any positive loss, not only on a wrong "
@@ -44,32 +46,33 @@ STATEMENT: dict[str, Any] = {
         "“finish” repeats while δ > τ.",
         "Steps are clipped by both bounds: λ = min((gᵢ−gⱼ)/(Kᵢᵢ+Kⱼⱼ−2Kᵢⱼ), Bᵢ−αᵢ, "
         "αⱼ−Aⱼ).",
-        "What the report calls kernel PCA and kernel k-means is neither: its "
-        "projection maps each coordinate by itself and keeps the number of dimensions.",
+        "The methods that the report calls kernel PCA and kernel k-means are neither: "
+        "its projection maps each coordinate by itself and keeps the number of "
+        "dimensions.",
     ),
     "tables": (
-        Table(
+        ResultTable(
             "best",
             "Beyond the report",
             {"test": "test %", "setting": "chosen"},
             ("test",),
         ),
-        Table(
+        ResultTable(
             "pca",
             "Variance in two components",
             {"variance": "variance %"},
             ("variance",),
         ),
-        Table(
+        ResultTable(
             "clusters", "Clusters: labels that differ", {"error": "error %"}, ("error",)
         ),
-        Table(
+        ResultTable(
             "balls",
-            "One class enclosed",
+            "Machines that enclose one class",
             {"precision": "precision %", "recall": "recall %"},
             ("precision", "recall"),
         ),
-        Table(
+        ResultTable(
             "passive",
             "Passive-aggressive",
             {
@@ -79,7 +82,7 @@ STATEMENT: dict[str, Any] = {
             },
             ("train", "test", "grouped"),
         ),
-        Table(
+        ResultTable(
             "online",
             "Online support vector machines",
             {

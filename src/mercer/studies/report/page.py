@@ -1,16 +1,15 @@
-"""The page: everything that a run found, in one file of HTML."""
+"""The page: all results of a run in one HTML file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from mercer.studies.results import Comparison, Figure, Finding, Row, compare
-from mercer.studies.study import Table
-
-if TYPE_CHECKING:
-    from mercer.studies.reproduce import Report, StudyReport
+from mercer.studies.report.comparison import Comparison, compare
+from mercer.studies.report.outcomes import Report, StudyReport
+from mercer.studies.results import Figure, Finding, Row
+from mercer.studies.study import ResultTable
 
 __all__ = ["Cell", "Section", "render", "summarise"]
 
@@ -18,7 +17,7 @@ TEMPLATE = "page.html.j2"
 
 
 class Cell(NamedTuple):
-    """A value, and how it compares with the published one, if there is any."""
+    """A value, and its comparison with the published value if there is one."""
 
     value: str
     published: str = ""
@@ -26,7 +25,7 @@ class Cell(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A row of a table as it is shown."""
+    """A row of a table as the page shows it."""
 
     label: str
     cells: list[Cell]
@@ -36,16 +35,19 @@ class Line(NamedTuple):
 
 
 class ShownTable(NamedTuple):
-    """A table as it is shown; ``compared`` says of each column if ours has a rival."""
+    """A table as the page shows it.
 
-    table: Table
+    ``compared`` says for each column whether it has published values.
+    """
+
+    table: ResultTable
     headings: list[str]
     compared: list[bool]
     lines: list[Line]
 
 
 class Trouble(NamedTuple):
-    """Steps that did not run through for one and the same reason."""
+    """Steps that did not finish, all for the same reason."""
 
     status: str
     message: str
@@ -53,7 +55,7 @@ class Trouble(NamedTuple):
 
 
 class Section(NamedTuple):
-    """All of one study."""
+    """Everything that the page shows of one study."""
 
     report: StudyReport
     tables: list[ShownTable]
@@ -63,7 +65,7 @@ class Section(NamedTuple):
 
 
 class Best(NamedTuple):
-    """A study's best, ours beside the report's."""
+    """The best model of a study, beside the published one."""
 
     study: str
     label: str
@@ -71,7 +73,7 @@ class Best(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """The opening of the page."""
+    """The first section of the page."""
 
     counts: dict[str, int]
     below: list[tuple[str, str, str, Cell]]
@@ -121,7 +123,7 @@ def _section(report: StudyReport) -> Section:
 
 
 def _troubles(report: StudyReport) -> list[Trouble]:
-    """Gather what did not run through by its reason."""
+    """Group the steps that did not finish by their reason."""
     found: dict[tuple[str, str], list[str]] = {}
     for outcome in report.outcomes:
         if outcome.status != "done":
@@ -130,7 +132,7 @@ def _troubles(report: StudyReport) -> list[Trouble]:
     return [Trouble(*key, steps) for key, steps in found.items()]
 
 
-def _shown(table: Table, rows: Sequence[Row]) -> ShownTable:
+def _shown(table: ResultTable, rows: Sequence[Row]) -> ShownTable:
     compared = [any(key in row.published for row in rows) for key in table.columns]
     lines = [
         Line(
@@ -145,7 +147,7 @@ def _shown(table: Table, rows: Sequence[Row]) -> ShownTable:
     return ShownTable(table, list(table.columns.values()), compared, lines)
 
 
-def _cell(row: Row, key: str, table: Table) -> Cell:
+def _cell(row: Row, key: str, table: ResultTable) -> Cell:
     ours, theirs = row.values.get(key), row.published.get(key)
     comparison = None
     is_percentage = key in table.percentages
@@ -178,7 +180,7 @@ def _duration(seconds: float) -> str:
 
 
 def summarise(sections: Sequence[Section]) -> Summary:
-    """Count what matched, what was beaten and what was not, and pick out the best."""
+    """Count how our figures compare with the published ones, and list the best."""
     counts = {"beaten": 0, "matched": 0, "below": 0}
     below, best, findings = [], [], []
     for section in sections:

@@ -1,4 +1,4 @@
-"""Ten digits by one-vs-all and by error-correcting codes, and what solvers cost."""
+"""The steps of the study ``ecoc-digits``."""
 
 from __future__ import annotations
 
@@ -6,117 +6,71 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer
 from mercer import SVC
 from mercer.datasets import make_moons, make_rings
 from mercer.multiclass import dietterich15, hadamard, row_distances
-from mercer.studies import figures
-from mercer.studies.ecoc_protocol import (
+from mercer.plots import DecisionRegionsDisplay, HeatMapDisplay
+from mercer.plots.rendering import inline_svg
+from mercer.studies.choices import choose
+from mercer.studies.ecoc_digits.models import decide, digits, share_alone, tuned
+from mercer.studies.ecoc_digits.protocol import (
     GRIDS,
-    MOST_SEARCHED,
     N_TEST,
     PUBLISHED,
     PUBLISHED_SECONDS,
     SIZES,
-    STATEMENT,
 )
-from mercer.studies.ecoc_solvers import compare_solvers
+from mercer.studies.ecoc_digits.solvers import compare_solvers
+from mercer.studies.features import digit_features, mean_distance
+from mercer.studies.measures import percent, timed_fit
+from mercer.studies.panels import plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row, Unavailable
-from mercer.studies.search import Choice, choose, digit_features, mean_distance, pixels
-from mercer.studies.study import Plan, Step, Study, percent, timed_fit
+from mercer.studies.study import Run, Step
 from mercer.studies.verdicts import judge_accuracy
 
-__all__ = ["STUDY"]
+__all__ = ["make_steps"]
 
 
-class Digits(NamedTuple):
-    """Pixels and digits; the test images are the same for every size."""
-
-    X: NDArray
-    y: NDArray
-    X_test: NDArray
-    y_test: NDArray
-
-
-def digits(plan: Plan) -> Digits:
-    """Return training images in random order, and 1,000 others, as the report did."""
-
-    def make() -> Digits:
-        X, y, X_test, y_test = plan.data.mnist
-        n = plan.pick(SIZES[-1], 4000, 400)
-        if plan.data.is_full:
-            rows = np.random.default_rng(plan.seed).permutation(len(y))[: n + N_TEST]
-            X, y = X[rows], y[rows]
-            X, X_test, y, y_test = X[:n], X[n:], y[:n], y[n:]
-        return Digits(pixels(X[:n]), y[:n], pixels(X_test), y_test)
-
-    return plan.share("digits", make)
-
-
-def tuned(
-    plan: Plan, kernel: str, n: int, scoring: Any = None
-) -> tuple[dict[str, Any], Choice]:
-    """Choose the kernel's parameters by three folds of ``n`` images, at most 5,000."""
-    n = min(n, MOST_SEARCHED)
-
-    def make() -> tuple[dict[str, Any], Choice]:
-        data = digits(plan)
-        name = {"linear": "linear", "Gaussian": "rbf"}[kernel]
-        model = SVC(kernel=name, multiclass="ovr")
-        choice = choose(model, GRIDS[kernel], data.X[:n], data.y[:n], 3, scoring)
-        return {"kernel": name, **choice.settings}, choice
-
-    return plan.share(f"tuned {kernel} {n} {scoring is None}", make)
-
-
-def claims_alone(model: SVC, X: NDArray, y: NDArray) -> NDArray[np.bool_]:
-    """Tell which samples the machine of their class claims, and no other does."""
-    values = decide(model, X)
-    single = (values > 0).sum(axis=1) == 1
-    return single & (model.classes_[values.argmax(axis=1)] == y)
-
-
-def share_alone(model: SVC, X: NDArray, y: NDArray) -> float:
-    """Return the share of such samples: what the report counts as right."""
-    return float(claims_alone(model, X, y).mean())
-
-
-def search(plan: Plan) -> Iterator[Item]:
-    """The systematic search, by cross-validation on training images."""
-    choice = tuned(plan, "Gaussian", 2000)[1]
+def search(run: Run) -> Iterator[Item]:
+    """Draw the search by cross-validation on training images."""
+    choice = tuned(run, "Gaussian", 2000)[1]
     gammas, Cs = GRIDS["Gaussian"]["gamma"], GRIDS["Gaussian"]["C"]
     by_place = {(s["gamma"], s["C"]): score for s, score in choice.table}
     values = np.array([[by_place[g, C] for C in Cs] for g in gammas])
-    names = ([f"{g:g}" for g in gammas], [f"{C:g}" for C in Cs])
-    drawn = figures.heat_map(values, *names, "Cross-validation, %", "C", "γ", "{:.2f}")
-    yield Figure("search", f"The search over C and γ; chosen: {choice}.", (drawn,))
+    drawn = inline_svg(
+        HeatMapDisplay.from_arrays,
+        values,
+        rows=gammas,
+        columns=Cs,
+        xlabel="C",
+        ylabel="γ",
+        zlabel="accuracy, %",
+        values_format=".2f",
+        title="Cross-validation",
+    )
+    caption = f"The accuracy of cross-validation by C and γ; the choice is {choice}."
+    yield Figure("search", caption, (drawn,))
 
 
-def decide(model: SVC, X: NDArray) -> NDArray:
-    """Return the decision values of all machines of a model."""
-    model.decision_function_shape = "ovo"
-    return model.decision_function(X)
-
-
-def classify(plan: Plan, n: int, kernel: str) -> Iterator[Item]:
-    """One size and kernel: all ways to ten classes."""
-    data = digits(plan)
+def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
+    """Score all ways from two to ten classes, for one size and one kernel."""
+    data = digits(run)
     if n > len(data.y):
-        plan.data.require_full()
+        run.data.require_full()
         raise Unavailable(f"A quick run has {len(data.y)} training images, not {n}.")
     X, y = data.X[:n], data.y[:n]
 
     def fit(params: dict[str, Any], **more: Any) -> Any:
         return timed_fit(SVC(**params, solver="smo", **more), X, y)
 
-    alone = tuned(plan, kernel, n, share_alone)[0]
+    alone = tuned(run, kernel, n, share_alone)[0]
     ova = fit(alone, multiclass="ovr", decode="barycentre")
-    params = tuned(plan, kernel, n)[0]
+    params = tuned(run, kernel, n)[0]
     printed = fit(params, multiclass="ecoc", code="dietterich15", decode="hamming")
     simplex = fit(params, multiclass="ecoc", code="hadamard", decode="hamming")
     found = {
@@ -162,22 +116,21 @@ def classify(plan: Plan, n: int, kernel: str) -> Iterator[Item]:
     )
 
 
-def claims(plan: Plan) -> Iterator[Item]:
-    """What the report says of codes and of linear machines."""
+def claims(run: Run) -> Iterator[Item]:
+    """Judge the report's claims about codes and about linear machines."""
     distances = row_distances(dietterich15())
     simplex = row_distances(hadamard(10))
     off = ~np.eye(10, dtype=bool)
     yield Finding(
         "Any two words of the code differ in at least seven places.",
         bool(distances[off].min() >= 7),
-        f"As printed the least distance is {distances[off].min():.0f}, so that two "
-        "wrong "
-        f"machines are mended, not three; in the Hadamard code it is "
-        f"{simplex[off].min():.0f}.",
+        f"The smallest distance in the printed code is {distances[off].min():.0f}, so "
+        "that the code corrects two wrong machines, not three; in the Hadamard code "
+        f"the smallest distance is {simplex[off].min():.0f}.",
     )
-    data = digits(plan)
+    data = digits(run)
     few, many = (min(2000, len(data.y) // 2), len(data.y))
-    model = SVC(**tuned(plan, "linear", 2000)[0], multiclass="ovr")
+    model = SVC(**tuned(run, "linear", 2000)[0], multiclass="ovr")
     found = [
         model.fit(data.X[:n], data.y[:n]).predict(data.X_test) for n in (few, many)
     ]
@@ -188,28 +141,27 @@ def claims(plan: Plan) -> Iterator[Item]:
         found[0],
         found[1],
         data.y_test,
-        f"With C from cross-validation and every machine solved to its tolerance, "
-        "linear "
-        f"one-vs-all by largest margin has {scores[0]:.1f} % at {few:,} and "
+        "With C from cross-validation and every machine solved to its tolerance, "
+        f"linear one-vs-all by largest margin has {scores[0]:.1f} % at {few:,} and "
         f"{scores[1]:.1f} % at {many:,} images.",
     )
 
 
-def measure(plan: Plan, kernel: str) -> Iterator[Item]:
-    """Times of the solvers over n on the code's first task: even against odd."""
-    data = digits(plan)
-    sizes = plan.pick(
+def measure(run: Run, kernel: str) -> Iterator[Item]:
+    """Measure the solvers over n on the first column of the code: even against odd."""
+    data = digits(run)
+    sizes = run.pick(
         (500, 1000, 2000, 4000, 8000), (500, 1000, 2000, 4000), (60, 120, 240)
     )
-    repeats = plan.pick(3, 3, 1)
-    params = tuned(plan, kernel, 2000)[0]
+    repeats = run.pick(3, 3, 1)
+    params = tuned(run, kernel, 2000)[0]
     yield from compare_solvers(kernel, params, data.X, data.y % 2, sizes, repeats)
 
 
-def files(plan: Plan) -> Iterator[Item]:
-    """Models saved and read back."""
-    data, n = digits(plan), plan.pick(2000, 2000, 300)
-    params = tuned(plan, "Gaussian", n)[0]
+def files(run: Run) -> Iterator[Item]:
+    """Save a model, load it, and compare its answers."""
+    data, n = digits(run), run.pick(2000, 2000, 300)
+    params = tuned(run, "Gaussian", n)[0]
     model = SVC(**params, multiclass="ecoc", code="dietterich15")
     model.fit(data.X[:n], data.y[:n])
     with tempfile.TemporaryDirectory() as folder:
@@ -226,12 +178,12 @@ def files(plan: Plan) -> Iterator[Item]:
     yield Row("files", f"ECOC Gaussian, n = {n:,}", values, seconds=seconds)
 
 
-def toys(plan: Plan) -> Iterator[Item]:
-    """Pictures in the plane."""
+def toys(run: Run) -> Iterator[Item]:
+    """Draw linear and Gaussian machines on two toy sets."""
     panels = []
     for name, (X, y) in {
-        "moons": make_moons(200, noise=0.15, random_state=plan.seed),
-        "rings": make_rings(200, noise=0.08, random_state=plan.seed),
+        "moons": make_moons(200, noise=0.15, random_state=run.seed),
+        "rings": make_rings(200, noise=0.08, random_state=run.seed),
     }.items():
         for kernel, model in (
             ("linear", SVC(kernel="linear")),
@@ -239,24 +191,26 @@ def toys(plan: Plan) -> Iterator[Item]:
         ):
             model.fit(X, y)
             panels.append(
-                figures.plane(
+                plane_panel(
+                    DecisionRegionsDisplay.from_estimator,
+                    model,
                     X,
                     y,
-                    model.decision_function,
-                    f"{name}, {kernel}",
-                    levels=(-1, 0, 1),
-                    marked=model.support_,
+                    title=f"{name}, {kernel}",
                 )
             )
-    caption = "Toy sets: the boundary, the margins (dashed) and the support vectors."
+    caption = (
+        "Toy sets with the boundary, the margins (dashed) and the support vectors "
+        "(ringed; thick rings are at their bound C)."
+    )
     yield Figure("toys", caption, tuple(panels))
 
 
-def best(plan: Plan) -> Iterator[Item]:
-    """Beyond the report: the same pixels with a better code, and gradients."""
-    data = digits(plan)
+def best(run: Run) -> Iterator[Item]:
+    """Go beyond the report: the same pixels with a better code, and gradients."""
+    data = digits(run)
     X, y, X_test, y_test = data
-    params = tuned(plan, "Gaussian", len(y))[0]
+    params = tuned(run, "Gaussian", len(y))[0]
     model = SVC(**params, solver="smo", multiclass="ecoc", code="hadamard")
     fitted = timed_fit(model, X, y)
     values = {"test": percent(fitted.model.predict(X_test), y_test), "n": len(y)}
@@ -272,7 +226,7 @@ def best(plan: Plan) -> Iterator[Item]:
     )
     features = digit_features()
     F, F_test = features.fit_transform(X * 255), features.transform(X_test * 255)
-    n, unit = plan.pick(3000, 2000, 300), 1 / mean_distance(F)
+    n, unit = run.pick(3000, 2000, 300), 1 / mean_distance(F)
     grid: dict[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5]}
     choice = choose(SVC(), grid, F[:n], y[:n], 3)
     fitted = timed_fit(
@@ -291,9 +245,9 @@ def best(plan: Plan) -> Iterator[Item]:
     )
 
 
-def steps(plan: Plan) -> list[Step]:
+def make_steps(run: Run) -> list[Step]:
     """Return the steps of the study."""
-    sizes = plan.pick(SIZES, (500, 1000, 2000, 4000, 10_000), (100, 400, 10_000))
+    sizes = run.pick(SIZES, (500, 1000, 2000, 4000, 10_000), (100, 400, 10_000))
     return [
         Step("search", search),
         *(
@@ -310,6 +264,3 @@ def steps(plan: Plan) -> list[Step]:
         Step("toy sets", toys),
         Step("best model", best),
     ]
-
-
-STUDY = Study(**STATEMENT, steps=steps)

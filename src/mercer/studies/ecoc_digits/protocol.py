@@ -1,11 +1,10 @@
-"""The protocol of the study ``ecoc-digits``, and what was published, as data."""
+"""The protocol of the study ``ecoc-digits``, and the published numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mercer.studies.ecoc_solvers import SOLVER_COLUMNS
-from mercer.studies.study import Table
+from mercer.studies.study import ResultTable
 
 __all__ = [
     "GRIDS",
@@ -19,7 +18,7 @@ __all__ = [
 
 SIZES = (500, 1000, 2000, 5000, 10_000)
 N_TEST = 1000
-# Per cent correct: linear, then Gaussian; unique, barycentre, ECOC.
+# Percentages of correct answers: unique, barycentre, ECOC.
 PUBLISHED = {
     500: {"linear": (65.9, 74.1, 74.2), "Gaussian": (75.4, 83.3, 87.4)},
     1000: {"linear": (68.2, 75.0, 78.0), "Gaussian": (84.3, 89.0, 92.7)},
@@ -27,7 +26,7 @@ PUBLISHED = {
     5000: {"linear": (70.0, 73.8, 82.0), "Gaussian": (88.9, 91.6, 95.2)},
     10_000: {"linear": (64.6, 67.5, 82.5), "Gaussian": (88.0, 90.6, 95.4)},
 }
-# Seconds of ECOC training at 10,000.
+# Seconds of ECOC training at 10,000 images.
 PUBLISHED_SECONDS = {"linear": 4560.0, "Gaussian": 8760.0}
 COLUMNS = {
     "unique": "OvA, unique %",
@@ -37,7 +36,11 @@ COLUMNS = {
     "hadamard": "ECOC Hadamard %",
     "loss": "ECOC Hadamard, by loss %",
 }
-# Parameters are searched for on at most so many images.
+SOLVER_COLUMNS = {f"n{k}": f"s, size {k + 1}" for k in range(5)} | {
+    "slope": "order in n",
+    "ratio": "× scikit-learn",
+}
+# The largest number of images on which parameters are searched.
 MOST_SEARCHED = 5000
 GRIDS: dict[str, dict[str, list]] = {
     "linear": {"C": [0.003, 0.01, 0.03, 0.1]},
@@ -46,50 +49,51 @@ GRIDS: dict[str, dict[str, list]] = {
 
 
 STATEMENT: dict[str, Any] = {
-    "name": ("ecoc-digits"),
-    "title": ("Error-correcting codes for digits"),
+    "name": "ecoc-digits",
+    "title": "Error-correcting codes for digits",
     "about": (
         "One-vs-all and error-correcting output codes for ten digits on raw pixels, "
         "and the run time of four SMO variants beside scikit-learn."
     ),
     "protocol": (
-        "500 to 10,000 training images and 1,000 test images, drawn at random; the "
-        "sample has 4,000 and 1,000.",
-        "C and γ by three-fold cross-validation on the training images, for each "
-        "kernel and size (at 10,000 on the first 5,000): for one-vs-all the most "
-        "images that are uniquely right, for the codes the most by largest margin.",
-        "“Unique”: exactly one of ten machines says yes, and it is right. "
-        "“Barycentre”: ambiguous images go to the nearest class mean among the "
-        "positive labels. ECOC: 15 columns, decoded by Hamming distance.",
-        "Solvers are compared on the code's first column, even against odd, at the "
-        "same tolerance of 1e-3; the least of up to three runs counts.",
+        "There are 500 to 10,000 training images and 1,000 test images, drawn at "
+        "random; the sample has 4,000 and 1,000.",
+        "C and γ are chosen by three-fold cross-validation on the training images, for "
+        "each kernel and size (at 10,000 images on the first 5,000). The choice for "
+        "one-vs-all has the most uniquely right images, the choice for the codes the "
+        "most images that are right by largest margin.",
+        "“Unique” means that exactly one of ten machines says yes, and is right. "
+        "“Barycentre” assigns ambiguous images to the nearest class mean among the "
+        "positive labels. ECOC has 15 columns and is decoded by Hamming distance.",
+        "Solvers are compared on the first column of the code, even against odd, at "
+        "the same tolerance of 1e-3; the shortest of up to three runs counts.",
     ),
     "errata": (
-        "The text swaps two cases: 0 < α < C lies on the margin, α = C inside it or on"
-        " the wrong side.",
+        "The text swaps two cases: a sample with 0 < α < C lies on the margin, a sample"
+        " with α = C lies inside it or on the wrong side.",
         "In the test on I₀, max and min are swapped.",
         "The code is said to have minimum distance 7; as printed it has 6 (classes 0 "
-        "and 4, 4 and 6, 5 and 7, 5 and 8). It is used as printed, and beside it a "
-        "Hadamard code, where any two rows differ in 8 places.",
+        "and 4, 4 and 6, 5 and 7, 5 and 8). We use the printed code, and beside it a "
+        "Hadamard code, in which any two rows differ in 8 places.",
     ),
     "tables": (
-        Table(
+        ResultTable(
             "best",
             "Beyond the report",
             {"test": "test %", "n": "training images"},
             ("test",),
         ),
         *(
-            Table(
+            ResultTable(
                 f"accuracy {k}",
-                f"Per cent correct, {k} kernel",
+                f"Percentage of correct answers, {k} kernel",
                 COLUMNS,
                 tuple(COLUMNS),
-                note="Time and gap are of the three fits of a row together.",
+                note="Time and gap are the sums of the three fits of a row.",
             )
             for k in GRIDS
         ),
-        Table(
+        ResultTable(
             "seconds",
             "Training time in seconds",
             {
@@ -100,21 +104,21 @@ STATEMENT: dict[str, Any] = {
             },
         ),
         *(
-            Table(
+            ResultTable(
                 f"solvers {k}",
                 f"Solvers, {k} kernel: seconds by number of images",
                 SOLVER_COLUMNS,
-                note="Sizes are those of the figure: 500, 1,000, 2,000, 4,000 "
-                "and, with full MNIST, 8,000. The order is the slope of log time over "
-                "log n, the smallest size left out.",
+                note="The sizes are those of the figure: 500, 1,000, 2,000, 4,000 and, "
+                "with full MNIST, 8,000. The order is the slope of log time over log "
+                "n without the smallest size.",
             )
             for k in ("Gaussian", "linear")
         ),
-        Table(
+        ResultTable(
             "files",
             "A model on disk",
             {"size": "MiB", "same": "same answers"},
-            note="Time: saved and read back.",
+            note="The time is that of saving and loading.",
         ),
     ),
 }

@@ -1,4 +1,4 @@
-"""What the solvers of a study cost, over the number of samples."""
+"""Training times of several solvers over the number of samples."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC as PeerSVC
 
 from mercer import SVC
-from mercer.studies import figures
+from mercer.studies.measures import timed_fit
+from mercer.studies.panels import curves_panel
 from mercer.studies.results import Figure, Item, Row
-from mercer.studies.study import timed_fit
 from mercer.studies.verdicts import judge_time
 
-__all__ = ["SOLVER_COLUMNS", "compare_solvers"]
+__all__ = ["compare_solvers"]
 
-# Seconds of one solver at one size after which it is not run again.
+# A solver is not run again at one size after this many seconds.
 ENOUGH = 4.0
-SOLVER_COLUMNS = {f"n{k}": f"s, size {k + 1}" for k in range(5)} | {
-    "slope": "order in n",
-    "ratio": "× scikit-learn",
-}
 SOLVERS: dict[str, Any] = {
     "Platt–Keerthi 1": {"solver": "platt"},
     "WSS1, no cache": {"solver": "wss1", "cache_size": 0.001},
@@ -60,10 +56,10 @@ def compare_solvers(
     yield Figure(
         f"times-{kernel}",
         f"Training time of the solvers, {kernel} kernel, for the first classifier of "
-        "the code (even against odd); on the right both axes are logarithmic.",
+        "the code (even against odd). On the right both axes are logarithmic.",
         (
-            figures.lines(series, *words, f"{kernel} kernel"),
-            figures.lines(series, *words, "log-log", log_x=True, log_y=True),
+            curves_panel(series, *words, f"{kernel} kernel"),
+            curves_panel(series, *words, "log-log", log_x=True, log_y=True),
         ),
     )
     if kernel == "Gaussian":
@@ -72,9 +68,9 @@ def compare_solvers(
             "Platt's SMO runs much longer than all other methods.",
             platt,
             max(own[-1] for name, own in times.items() if name[:3] == "WSS"),
-            f"It takes {platt:.2f} s at {sizes[-1]:,} images. The report's keeps F on "
-            "I₀ only and computes the rest anew; ours keeps it for every row, on a "
-            "matrix in memory, and many cheap steps are then worth it.",
+            f"It takes {platt:.2f} s at {sizes[-1]:,} images. The report's code keeps "
+            "F on I₀ only and computes the rest again; ours keeps F for every row, "
+            "with the matrix in memory, so that it can afford many cheap steps.",
         )
         first, second = times["WSS1, cached"][-1], times["WSS2, cached"][-1]
         yield judge_time(

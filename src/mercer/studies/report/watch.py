@@ -1,4 +1,4 @@
-"""Live progress of a run: rich where it is and there is a screen, else log lines."""
+"""Live progress of a run: a progress bar on a terminal, or lines of text."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mercer.studies.store import Outcome
+from mercer.studies.report.outcomes import Outcome
 
 __all__ = ["Watcher", "make_watcher"]
 
 
 class Watcher:
-    """Hears of every step; this one says nothing."""
+    """Receives the events of a run; this class ignores them."""
 
     @contextmanager
     def watch(self, n_steps: int) -> Iterator[None]:
-        """Be there while ``n_steps`` steps run."""
+        """Watch while ``n_steps`` steps run."""
         yield
 
     def begin(self, study: str, step: str) -> None:
-        """Hear that a step begins."""
+        """Receive the news that a step begins."""
 
     def skip(self, study: str, step: str) -> None:
-        """Hear that a step was done in an earlier run."""
+        """Receive the news that an earlier run has computed a step."""
 
     def end(self, study: str, outcome: Outcome) -> None:
-        """Hear what became of a step."""
+        """Receive the outcome of a step."""
 
 
 class LineWatcher(Watcher):
-    """A line of text for each step."""
+    """Writes a line of text for each step."""
 
     @contextmanager
     def watch(self, n_steps: int) -> Iterator[None]:
@@ -49,7 +49,7 @@ class LineWatcher(Watcher):
 
 
 class RichWatcher(Watcher):
-    """A progress bar with the step that runs, and a line for each that is done."""
+    """Shows a progress bar with the current step, and a line for each finished step."""
 
     @contextmanager
     def watch(self, n_steps: int) -> Iterator[None]:
@@ -87,13 +87,13 @@ class RichWatcher(Watcher):
 
 
 def describe(study: str, outcome: Outcome) -> str:
-    """Return the line about a step that ended."""
+    """Return the line of text for a step that has ended."""
     line = f"{outcome.seconds:6.1f} s  {study}: {outcome.step}"
     return line if outcome.status == "done" else f"{line}: {outcome.status}"
 
 
 def make_watcher(progress: Any) -> Watcher:
-    """Return what ``progress`` asks for."""
+    """Return the watcher that ``progress`` asks for."""
     if isinstance(progress, Watcher):
         return progress
     if not progress:

@@ -1,10 +1,10 @@
-"""The protocol of the study ``svm-from-scratch``, and what was published, as data."""
+"""The protocol of the study ``svm-from-scratch``, and the published numbers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from mercer.studies.study import Table
+from mercer.studies.study import ResultTable
 
 __all__ = [
     "ABLATIONS",
@@ -23,7 +23,7 @@ KERNELS: dict[str, dict[str, Any]] = {
     "Gaussian": {"kernel": "rbf"},
     "sigmoid": {"kernel": "sigmoid", "coef0": -1.0},
 }
-# What the search tries; γ in units of 1 / mean squared distance.
+# The grids of the search; γ is in units of 1 / mean squared distance.
 GRIDS: dict[str, dict[str, list]] = {
     "linear": {"C": [0.0003, 0.001, 0.01, 0.1]},
     "polynomial": {"degree": [2, 3], "gamma": [0.3, 1.0, 3.0], "C": [0.1, 1]},
@@ -69,7 +69,7 @@ COMBINATIONS = {
     "LPGS": 93.80,
 }
 HALVES = [2.0**-k for k in range(8)]
-# Parameter, symbol, and the values of the report.
+# The parameters, their symbols, and the values of the report.
 ABLATIONS: dict[str, list[tuple[str, str, list]]] = {
     "linear": [("C", "C", HALVES), ("tol", "ε", [1e-3, 1e-4, 1e-5, 1e-6])],
     "polynomial": [("gamma", "γ", HALVES), ("degree", "d", [1, 2, 3, 4, 5])],
@@ -89,18 +89,19 @@ STATEMENT: dict[str, Any] = {
     "name": "svm-from-scratch",
     "title": "Support vector machines from scratch",
     "about": "Linear, polynomial, Gaussian and sigmoid kernels on MNIST and CIFAR-10, "
-    "one-vs-one, and what their parameters, their combination and the solver do.",
+    "one-vs-one, and the effects of their parameters, their combination and the "
+    "solver.",
     "protocol": (
-        "500 training and 100 test images of each class (on the sample 400 and 100 of "
-        "each digit).",
-        "CIFAR-10 as raw pixels, and in grey as HOG: 4 × 4 cells of 8 pixels, 9 "
-        "directions; the report does not give its numbers.",
-        "One-vs-one by votes. The parameters of each kernel by three-fold "
-        "cross-validation on training images.",
-        "Combinations: for each pair of classes the weights are the kernels' "
-        "alignments with yyᵀ, normalised to sum 1, with the C of the Gaussian kernel.",
-        "Ablations: C and γ over 2⁰ … 2⁻⁷, ε over 1e-3 … 1e-6, d over 1 … 5, r over −1"
-        " … 1.",
+        "There are 500 training and 100 test images of each class (400 and 100 of each "
+        "digit on the sample).",
+        "CIFAR-10 is used as raw pixels, and in grey as HOG with 4 × 4 cells of 8 "
+        "pixels and 9 directions; the report does not give its numbers.",
+        "Machines are one-vs-one and decide by votes. The parameters of each kernel "
+        "are chosen by three-fold cross-validation on training images.",
+        "In combinations the weights for each pair of classes are the kernels' "
+        "alignments with yyᵀ, normalised to sum 1; C is that of the Gaussian kernel.",
+        "Ablations vary C and γ over 2⁰ … 2⁻⁷, ε over 1e-3 … 1e-6, d over 1 … 5 and r "
+        "over −1 … 1.",
     ),
     "errata": (
         "In algorithm 1, line 18, the sign is wrong: αᵢ′ = αᵢ + yᵢyⱼ(αⱼ − αⱼ′).",
@@ -108,21 +109,21 @@ STATEMENT: dict[str, Any] = {
         "the weights, ‖wₖ‖ = dₖ √((α∘y)ᵀKₖ(α∘y)), then dₖ ← ‖wₖ‖ / Σ‖wᵢ‖ for p = 1.",
     ),
     "tables": (
-        Table(
+        ResultTable(
             "best",
             "Beyond the report",
             {"validation": "folds %", "test": "test %", "setting": "chosen"},
             ("validation", "test"),
         ),
         *(
-            Table(
+            ResultTable(
                 name,
                 f"Precision on {title}",
                 COLUMNS,
                 ("train", "test"),
                 ("train",),
-                "Training accuracy is shown, not compared: a parameter that fits test "
-                "images better may fit training images less.",
+                "Training accuracy is shown but not compared: a parameter that suits "
+                "test images better may suit training images less.",
             )
             for name, title in (
                 ("mnist", "MNIST"),
@@ -130,15 +131,16 @@ STATEMENT: dict[str, Any] = {
                 ("cifar10-hog", "CIFAR-10, HOG of grey images"),
             )
         ),
-        Table(
+        ResultTable(
             "combinations",
             "Combinations of kernels on MNIST, by alignment",
             {"test": "test %", "weights": "mean weights"},
             ("test",),
-            note="L linear, P polynomial, G Gaussian, S sigmoid. The gap is that of "
-            "the machines at fixed weights: alignment is a heuristic.",
+            note="The letters mean linear, polynomial, Gaussian and sigmoid. The gap "
+            "is that of the machines at fixed weights, because alignment is a "
+            "heuristic.",
         ),
-        Table(
+        ResultTable(
             "methods",
             "Weights by method: 3 against 8",
             {
@@ -149,9 +151,9 @@ STATEMENT: dict[str, Any] = {
             },
             ("test",),
         ),
-        Table(
+        ResultTable(
             "ablation",
-            "What one parameter does, on MNIST",
+            "The effect of one parameter, on MNIST",
             {"best": "best test %", "at": "at", "worst": "worst"},
             ("best",),
         ),

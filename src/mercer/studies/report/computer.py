@@ -1,4 +1,4 @@
-"""With what and on what a run was made; nothing that tells where."""
+"""The hardware and software of a run, without names of users, hosts or folders."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 import mercer
 
-__all__ = ["describe_machine"]
+__all__ = ["describe_computer"]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "mlxtend")
 
 
-def describe_machine() -> dict[str, Any]:
-    """Return date, processor, cores, memory and versions, in words."""
+def describe_computer() -> dict[str, Any]:
+    """Return the date, processor, cores, memory and versions as text."""
     return {
         "Date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "Processor": _processor(),

@@ -1,4 +1,4 @@
-"""The online part of the study ``kernel-methods``."""
+"""Machines that learn online, in the study ``kernel-methods``."""
 
 from __future__ import annotations
 
@@ -11,47 +11,49 @@ from numpy.typing import NDArray
 
 from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.datasets import make_moons, noisy_stream
-from mercer.studies import figures
+from mercer.plots import DecisionRegionsDisplay
+from mercer.studies.choices import choose
+from mercer.studies.measures import percent, timed_fit
+from mercer.studies.panels import curves_panel, plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row
-from mercer.studies.search import choose
-from mercer.studies.study import Plan, Step, percent, timed_fit
+from mercer.studies.study import Run
 
-__all__ = ["online_steps"]
+__all__ = ["best", "online_machines", "passive"]
 
 VARIANTS = {"pa": "classic", "pa1": "first relaxation", "pa2": "second relaxation"}
 N_TRAIN, N_TEST, GROUP = 200, 100, 20
 
 
-def stream(plan: Plan) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Return 200 training and 100 test samples, some with a wrong label."""
+def stream(run: Run) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Return 200 training and 100 test samples, some of them with wrong labels."""
     whole = list(
         noisy_stream(
             N_TRAIN + N_TEST,
             chunk_size=N_TRAIN + N_TEST,
             separation=3.0,
             flip=0.1,
-            random_state=plan.seed,
+            random_state=run.seed,
         )
     )
     X, y = whole[0]
-    n = plan.pick(N_TRAIN, N_TRAIN, 40)
+    n = run.pick(N_TRAIN, N_TRAIN, 40)
     return X[:n], y[:n], X[N_TRAIN:], y[N_TRAIN:]
 
 
 def learn(model: Any, X: NDArray, y: NDArray, group: int) -> Any:
-    """Pass over the samples once, so many at a time."""
+    """Learn all samples once, ``group`` of them at a time."""
     classes = np.unique(y)
     for k in range(0, len(y), group):
         model.partial_fit(X[k : k + group], y[k : k + group], classes=classes)
     return model
 
 
-def passive(plan: Plan) -> Iterator[Item]:
-    """The three updates, several C, sample by sample and in groups; a kernel."""
-    X, y, X_test, y_test = stream(plan)
+def passive(run: Run) -> Iterator[Item]:
+    """Compare the three updates for several C, sample by sample and in groups."""
+    X, y, X_test, y_test = stream(run)
     panels: list[str] = []
     by_C: dict[str, list[float]] = {name: [] for name in ("pa1", "pa2")}
-    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: plan.pick(1, 1, 4)]
+    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: run.pick(1, 1, 4)]
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
             made = [
@@ -70,17 +72,21 @@ def passive(plan: Plan) -> Iterator[Item]:
             label = f"{name}, {'linear' if kernel is None else 'Gaussian kernel'}"
             yield Row("passive", label, values, seconds=seconds)
             if kernel is None:
-                panels.append(figures.plane(X, y, model.decision_function, name))
+                panels.append(
+                    plane_panel(
+                        DecisionRegionsDisplay.from_estimator, model, X, y, title=name
+                    )
+                )
     for variant, scores in by_C.items():
         for C in Cs:
             model = learn(PassiveAggressiveClassifier(C, variant), X, y, 1)
             scores.append(percent(model.predict(X_test), y_test))
     series = {VARIANTS[v]: (Cs, s) for v, s in by_C.items()}
-    panels.append(figures.lines(series, "C", "test %", "What C does", log_x=True))
+    panels.append(curves_panel(series, "C", "test %", "The effect of C", log_x=True))
     yield Figure(
         "passive",
-        "Passive-aggressive machines after one pass over 200 samples, a tenth of them "
-        "with a wrong label, C = 0.1.",
+        "Passive-aggressive machines after one pass over 200 samples with C = 0.1; a "
+        "tenth of the samples have wrong labels. The last panel varies C.",
         tuple(panels),
     )
     free = learn(PassiveAggressiveClassifier(1.0, "pa"), X, y, 1)
@@ -91,28 +97,28 @@ def passive(plan: Plan) -> Iterator[Item]:
     yield Finding(
         "As C grows the relaxed updates tend to the classic one.",
         bool(apart < 1e-3),
-        f"At C = 1e9 decision values of the two differ by {apart:.1e} at most.",
+        f"At C = 1e9 the decision values of both differ by {apart:.1e} at most.",
         "Less than 1e-3 counts as the same.",
     )
 
 
-def moons(plan: Plan, n: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+def moons(run: Run, n: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Return ``n`` training and 1,000 test samples of two moons."""
-    X, y = make_moons(n + 1000, noise=0.25, random_state=plan.seed)
-    order = np.random.default_rng(plan.seed).permutation(n + 1000)
+    X, y = make_moons(n + 1000, noise=0.25, random_state=run.seed)
+    order = np.random.default_rng(run.seed).permutation(n + 1000)
     X, y = X[order], y[order]
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def online(plan: Plan) -> Iterator[Item]:
-    """LASVM and online SMO over n, from nothing and from a whole set."""
-    sizes = plan.pick((100, 200, 500, 1000, 2000), (100, 200, 500, 1000), (50, 100))
-    starts = {"from nothing": 0.0, "half as a whole set first": 0.5}
+def online_machines(run: Run) -> Iterator[Item]:
+    """Measure LASVM and online SMO over n, from nothing and from a fitted half."""
+    sizes = run.pick((100, 200, 500, 1000, 2000), (100, 200, 500, 1000), (50, 100))
+    starts = {"from nothing": 0.0, "half of the set fitted first": 0.5}
     train: dict[str, list[float]] = {}
     infer: dict[str, list[float]] = {}
     scores: dict[str, float] = {}
     for n in sizes:
-        X, y, X_test, y_test = moons(plan, n)
+        X, y, X_test, y_test = moons(run, n)
         models: dict[str, Any] = {"SVC, all at once": None}
         models |= {
             f"{m}, {s}": (m, part)
@@ -154,25 +160,28 @@ def online(plan: Plan) -> Iterator[Item]:
     words = ("training samples", "seconds")
     series = [{k: (sizes, v) for k, v in t.items()} for t in (train, infer)]
     panels = (
-        figures.lines(
+        curves_panel(
             series[0], *words, "Training, sample by sample", log_x=True, log_y=True
         ),
-        figures.lines(series[1], *words, "Inference on 1,000", log_x=True, log_y=True),
+        curves_panel(
+            series[1], *words, "Inference, 1,000 samples", log_x=True, log_y=True
+        ),
     )
-    yield Figure("online", "Online machines on two noisy moons.", panels)
+    yield Figure("online", "Times of online machines on two noisy moons.", panels)
     spread = max(scores.values()) - min(scores.values())
     yield Finding(
         "Online learning gives no significant results, for want of good parameters.",
         spread > 2.0,
         f"With the same parameters, LASVM and online SMO end within {spread:.1f} "
         "points of the machine that saw all samples at once.",
-        "Two points, about two standard errors at 1,000 samples, count as equal.",
+        "A difference of at most two points, about two standard errors of 1,000 "
+        "samples, counts as equal.",
     )
 
 
-def best(plan: Plan) -> Iterator[Item]:
-    """Beyond the report: the online machine with C and γ chosen by folds."""
-    X, y, X_test, y_test = moons(plan, plan.pick(1000, 1000, 100))
+def best(run: Run) -> Iterator[Item]:
+    """Go beyond the report: the online machine with C and γ chosen by folds."""
+    X, y, X_test, y_test = moons(run, run.pick(1000, 1000, 100))
     grid: dict[str, list] = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
     choice = choose(SVC(), grid, X, y, 5)
     fitted = timed_fit(OnlineSVC(kernel="rbf", **choice.settings), X, y)
@@ -187,12 +196,3 @@ def best(plan: Plan) -> Iterator[Item]:
         seconds=fitted.seconds,
         gap=fitted.gap,
     )
-
-
-def online_steps() -> list[Step]:
-    """Return the steps of the online part."""
-    return [
-        Step("passive-aggressive", passive),
-        Step("online machines", online),
-        Step("best model", best),
-    ]

@@ -1,11 +1,11 @@
-"""The protocol of the study ``mnist-kernels``, and what was published, as data."""
+"""The protocol of the study ``mnist-kernels``, and the published numbers."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from mercer.images import Deskew, GaussianBlur, MedianFilter, Trim
-from mercer.studies.study import Table
+from mercer.studies.study import ResultTable
 
 __all__ = [
     "CLEANINGS",
@@ -44,7 +44,7 @@ PRODUCT_NAME = "K1⊙(K2+K3+K2⊙K3)"
 
 
 class Entry(NamedTuple):
-    """A row of the report's table: β, Acc1, Acc2, and what clean-up was on."""
+    """A row of the report's table: kernel, β, Acc1, Acc2, and the clean-up."""
 
     kernel: str
     beta: float
@@ -55,16 +55,16 @@ class Entry(NamedTuple):
 
 
 LINEAR_NOTE = (
-    "By largest margin, 30,000 steps for each machine at most: at C = 10 the linear "
-    "problem is far from separable. The gap says what is left."
+    "The largest margin decides, and each machine takes at most 30,000 steps: at C = "
+    "10 the linear problem is far from separable. The gap shows what is left."
 )
 HOUGH_NOTE = (
     "Deskewing by the Hough transform turns some digits by a stroke that is not their "
-    "stem; the table of clean-ups shows what it costs."
+    "stem; the table of clean-ups shows how much accuracy that costs."
 )
 SCALE_NOTE = (
-    "With pixels in [0, 1] x·y is of order 100, and its fifth power drowns the lower "
-    "ones. The report does not give its scale; the next row has a smaller one."
+    "With pixels in [0, 1] x·y is of order 100, and its fifth power dominates the "
+    "lower powers. The report does not give its scale; the next row has a smaller one."
 )
 LIMITS = {"decode": "margin", "tol": 1e-2, "max_iter": 30_000}
 ENTRIES = {
@@ -107,26 +107,27 @@ MKL_ROW = "MKL {K1, K2, K3}, ℓ2, by SMO"
 
 ACCURACIES = {"acc1": "Acc1 (5 folds) %", "acc2": "Acc2 (test) %"}
 STATEMENT: dict[str, Any] = {
-    "name": ("mnist-kernels"),
-    "title": ("Kernels for MNIST"),
+    "name": "mnist-kernels",
+    "title": "Kernels for MNIST",
     "about": (
-        "Clean-up of images, kernels on pixels and on gradients, their products, and "
-        "multiple kernel learning."
+        "Clean-up of images, kernels on pixels and on gradients, products of kernels, "
+        "and multiple kernel learning."
     ),
     "protocol": (
-        "5,000 images, 500 of each digit; Acc1 by five-fold cross-validation, Acc2 on "
-        "the official 10,000 test images. On the sample: 4,000 and 1,000.",
-        "Clean-up: border trimmed, Gaussian blur, intensities in [0, 1]; deskewed by "
-        "the Hough transform where the row says so. The report does not say how the "
-        "images of the other rows were cleaned: of five ways the one was taken that "
-        "came closest to its figures on the sample.",
-        "HOG: 9 directions in cells of 4 × 4 pixels; the report does not give its "
-        "sizes, and of four these were best on test images of the sample.",
-        "One-vs-rest with C₋ = 10 and C₊ = β C₋, decided by Platt's probabilities. All"
-        " folds of a row share one Gram matrix.",
-        "MKL: ‖d‖₂ ≤ 1, by SMO, kernels scaled to a mean of 1 on the diagonal; the ten "
-        "machines share the weights d and the largest margin decides. On the sample"
-        " Acc1 of this row is by two folds, to save time.",
+        "The machines train on 5,000 images, 500 of each digit. Acc1 is the accuracy "
+        "of five-fold cross-validation, Acc2 the accuracy on the official 10,000 test "
+        "images. The sample has 4,000 and 1,000 images.",
+        "The clean-up trims the border, applies a Gaussian blur and scales intensities "
+        "to [0, 1]; it deskews by the Hough transform if the row says so. The report "
+        "does not say how the images of the other rows were cleaned, so we tried five "
+        "ways and took the one that came closest to its figures on the sample.",
+        "HOG has 9 directions in cells of 4 × 4 pixels. The report does not give its "
+        "sizes; we tried four, and these were best on test images of the sample.",
+        "Machines are one-vs-rest with C₋ = 10 and C₊ = β C₋, decided by Platt's "
+        "probabilities. All folds of a row share one Gram matrix.",
+        "MKL has ‖d‖₂ ≤ 1 and is solved by SMO, with kernels scaled to a mean of 1 on "
+        "the diagonal. The ten machines share the weights d, and the largest margin "
+        "decides. On the sample Acc1 of this row is by two folds, to save time.",
     ),
     "errata": (
         "The RBF kernel is printed without the squared distance.",
@@ -136,7 +137,7 @@ STATEMENT: dict[str, Any] = {
         " and “inside” means strictly inside (0, C).",
     ),
     "tables": (
-        Table(
+        ResultTable(
             "best",
             "Beyond the report",
             {
@@ -147,22 +148,26 @@ STATEMENT: dict[str, Any] = {
             },
             ("validation", "acc2"),
         ),
-        Table(
+        ResultTable(
             "kernels",
             "Kernels and clean-up",
             {"beta": "β", **ACCURACIES},
             tuple(ACCURACIES),
-            note="Time and gap are of the fit on all training images.",
+            note="Time and gap belong to the fit on all training images.",
         ),
-        Table("weights", "What MKL weighs", {"d1": "K1", "d2": "K2", "d3": "K3"}),
-        Table("schemes", "From two classes to ten", {"acc2": "Acc2 %"}, ("acc2",)),
-        Table(
+        ResultTable(
+            "weights", "Weights that MKL learns", {"d1": "K1", "d2": "K2", "d3": "K3"}
+        ),
+        ResultTable(
+            "schemes", "From two classes to ten", {"acc2": "Acc2 %"}, ("acc2",)
+        ),
+        ResultTable(
             "clean-up",
             f"{PRODUCT_NAME} after several clean-ups, one-vs-one",
             {"acc2": "Acc2 %"},
             ("acc2",),
         ),
-        Table(
+        ResultTable(
             "classes",
             f"{PRODUCT_NAME}, digit by digit",
             {

@@ -1,4 +1,4 @@
-"""Four kernels and their combinations on MNIST and CIFAR-10, and what decides them."""
+"""The steps of the study ``svm-from-scratch``."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import Any
 import numpy as np
 
 from mercer import SVC
+from mercer.studies.choices import choose
 from mercer.studies.data import Images
+from mercer.studies.features import digit_features, mean_distance, photo_features
+from mercer.studies.measures import percent, timed_fit
 from mercer.studies.results import Finding, Item, Row
-from mercer.studies.scratch_figures import ablation, clouds, convergence, efficiency
-from mercer.studies.scratch_models import images, mkl, settings
-from mercer.studies.scratch_protocol import (
+from mercer.studies.study import Run, Step
+from mercer.studies.svm_from_scratch.figures import (
+    ablation,
+    clouds,
+    convergence,
+    efficiency,
+)
+from mercer.studies.svm_from_scratch.models import images, mkl, settings
+from mercer.studies.svm_from_scratch.protocol import (
     COMBINATIONS,
     KERNELS,
     N_PUBLISHED,
     PRECISION,
-    STATEMENT,
 )
-from mercer.studies.search import (
-    choose,
-    digit_features,
-    mean_distance,
-    photo_features,
-)
-from mercer.studies.study import Plan, Step, Study, percent, timed_fit
 from mercer.studies.verdicts import judge_accuracy
 
-__all__ = ["STUDY"]
+__all__ = ["make_steps"]
 
 
-def precision(plan: Plan, kernel: str, name: str) -> Iterator[Item]:
-    """One kernel on one data set: training and test accuracy."""
-    data = images(plan, name)
-    chosen = settings(plan, kernel, name)
+def precision(run: Run, kernel: str, name: str) -> Iterator[Item]:
+    """Score one kernel on one data set: training and test accuracy."""
+    data = images(run, name)
+    chosen = settings(run, kernel, name)
     fitted = timed_fit(SVC(**chosen), data.X, data.y)
     started = time.perf_counter()
     found = fitted.model.predict(data.X_test)
@@ -61,10 +62,10 @@ def precision(plan: Plan, kernel: str, name: str) -> Iterator[Item]:
     )
 
 
-def combined(plan: Plan, name: str) -> Iterator[Item]:
-    """All four kernels with alignment weights, on one data set."""
-    data = images(plan, name)
-    fitted = timed_fit(mkl(plan, name, tuple(KERNELS)), data.X, data.y)
+def combined(run: Run, name: str) -> Iterator[Item]:
+    """Score all four kernels with alignment weights on one data set."""
+    data = images(run, name)
+    fitted = timed_fit(mkl(run, name, tuple(KERNELS)), data.X, data.y)
     started = time.perf_counter()
     found = fitted.model.predict(data.X_test)
     train, test = PRECISION[name]["combined"]
@@ -86,11 +87,11 @@ def combined(plan: Plan, name: str) -> Iterator[Item]:
     )
 
 
-def combination(plan: Plan, letters: str) -> Iterator[Item]:
-    """One of the eleven combinations on MNIST."""
-    data = images(plan, "mnist")
+def combination(run: Run, letters: str) -> Iterator[Item]:
+    """Score one of the eleven combinations on MNIST."""
+    data = images(run, "mnist")
     kernels = tuple(k for k in KERNELS if k[0].upper() in letters)
-    fitted = timed_fit(mkl(plan, "mnist", kernels), data.X, data.y)
+    fitted = timed_fit(mkl(run, "mnist", kernels), data.X, data.y)
     weights = np.atleast_2d(fitted.model.weights_).mean(axis=0)
     values = {
         "test": percent(fitted.model.predict(data.X_test), data.y_test),
@@ -108,9 +109,9 @@ def combination(plan: Plan, letters: str) -> Iterator[Item]:
     )
 
 
-def group_lasso(plan: Plan) -> Iterator[Item]:
-    """The weights of the methods side by side, on two digits."""
-    data = images(plan, "mnist")
+def group_lasso(run: Run) -> Iterator[Item]:
+    """Compare the weights of the methods of MKL on two digits."""
+    data = images(run, "mnist")
     own = np.isin(data.y, (3, 8))
     test = np.isin(data.y_test, (3, 8))
     for method, p in (
@@ -119,7 +120,7 @@ def group_lasso(plan: Plan) -> Iterator[Item]:
         ("group-lasso", 1),
         ("group-lasso", 2),
     ):
-        model = mkl(plan, "mnist", tuple(KERNELS)[:3])
+        model = mkl(run, "mnist", tuple(KERNELS)[:3])
         model.set_params(method=method, p=p, normalize="trace")
         fitted = timed_fit(model, data.X[own], data.y[own])
         weights = np.atleast_2d(fitted.model.weights_)[0]
@@ -129,11 +130,11 @@ def group_lasso(plan: Plan) -> Iterator[Item]:
         yield Row("methods", name, values, seconds=fitted.seconds, gap=fitted.gap)
 
 
-def claim_of_two(plan: Plan) -> Iterator[Item]:
-    """The report's claim about the Gaussian and the sigmoid kernel together."""
-    data = images(plan, "mnist")
-    alone = SVC(**settings(plan, "Gaussian", "mnist")).fit(data.X, data.y)
-    both = mkl(plan, "mnist", ("Gaussian", "sigmoid")).fit(data.X, data.y)
+def claim_of_two(run: Run) -> Iterator[Item]:
+    """Judge the claim about the Gaussian and the sigmoid kernel together."""
+    data = images(run, "mnist")
+    alone = SVC(**settings(run, "Gaussian", "mnist")).fit(data.X, data.y)
+    both = mkl(run, "mnist", ("Gaussian", "sigmoid")).fit(data.X, data.y)
     by_one, by_two = (model.predict(data.X_test) for model in (alone, both))
     one, two = (percent(found, data.y_test) for found in (by_one, by_two))
     yield judge_accuracy(
@@ -141,33 +142,33 @@ def claim_of_two(plan: Plan) -> Iterator[Item]:
         by_two,
         by_one,
         data.y_test,
-        f"The report's own tables have 94.50 against 94.80; ours {two:.2f} against "
-        f"{one:.2f}, on {len(data.y_test):,} test images.",
+        f"The report's own tables have 94.50 against 94.80; we found {two:.2f} against "
+        f"{one:.2f} on {len(data.y_test):,} test images.",
     )
 
 
-def claim_of_sigmoid(plan: Plan) -> Iterator[Item]:
-    """The report's claim about the sigmoid kernel on photographs."""
-    data = images(plan, "cifar10")
-    model = SVC(**settings(plan, "sigmoid", "cifar10")).fit(data.X, data.y)
+def claim_of_sigmoid(run: Run) -> Iterator[Item]:
+    """Judge the claim about the sigmoid kernel on photographs."""
+    data = images(run, "cifar10")
+    model = SVC(**settings(run, "sigmoid", "cifar10")).fit(data.X, data.y)
     score = percent(model.predict(data.X_test), data.y_test)
     yield Finding(
         "The sigmoid kernel does not work on raw CIFAR-10 (7.40 %, below chance).",
         score < 15,
-        f"With γ in proportion to the data it has {score:.2f} %.",
-        "Chance is 10 %; from 15 % on it counts as working.",
+        f"With γ in proportion to the data its accuracy is {score:.2f} %.",
+        "Chance is 10 %; an accuracy of 15 % or more counts as working.",
     )
 
 
-def best(plan: Plan, name: str) -> Iterator[Item]:
-    """Beyond the report: finer gradients, an RBF kernel, C and γ by folds."""
+def best(run: Run, name: str) -> Iterator[Item]:
+    """Go beyond the report: finer gradients, an RBF kernel, C and γ by folds."""
     if name == "mnist":
-        data = plan.data.balanced(*plan.pick((500, 100), (400, 100), (20, 10)))
+        data = run.data.balanced(*run.pick((500, 100), (400, 100), (20, 10)))
         features: Any = digit_features()
         label, published = "MNIST, 500 of each digit: RBF on deskewed HOG", 94.80
     else:
-        data, features = plan.data.cifar10, photo_features()
-        if plan.quick:
+        data, features = run.data.cifar10, photo_features()
+        if run.quick:
             data = Images(*(array[:: len(array) // 200] for array in data))
         label, published = "CIFAR-10, 500 of each class: RBF on colour HOG", 47.00
     F, F_test = features.fit_transform(data.X), features.transform(data.X_test)
@@ -192,7 +193,7 @@ def best(plan: Plan, name: str) -> Iterator[Item]:
     )
 
 
-def steps(plan: Plan) -> list[Step]:
+def make_steps(run: Run) -> list[Step]:
     """Return the steps of the study."""
     return [
         Step("two clouds", clouds),
@@ -215,6 +216,3 @@ def steps(plan: Plan) -> list[Step]:
         Step("best model: MNIST", best, {"name": "mnist"}),
         Step("best model: CIFAR-10", best, {"name": "cifar10"}),
     ]
-
-
-STUDY = Study(**STATEMENT, steps=steps)
