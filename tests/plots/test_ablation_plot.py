@@ -156,3 +156,26 @@ def test_holes_and_errors_of_maps():
     assert empty.best_ is None and empty.texts_ == []
     with pytest.raises(ValueError, match=r"shape \(2, 1\), .*got \(1, 1\)"):
         HeatMapDisplay.from_arrays([[1.0]], rows=[1, 2], columns=[1])
+
+
+def test_rare_mistakes_show_beside_many_hits():
+    y_true = np.repeat(["a", "b"], [900, 100])
+    y_pred = y_true.copy()
+    y_pred[:3] = "b"
+    display = HeatMapDisplay.from_predictions(y_true, y_pred, colorbar=False)
+    np.testing.assert_array_equal(display.image_.get_array(), [[897, 3], [0, 100]])
+    assert [text.get_text() for text in display.texts_] == ["897", "3", "100"]
+    shades = [brightness(display.image_.to_rgba(count)) for count in (0, 3, 100)]
+    assert shades[0] - shades[1] > 0.1 and shades[1] - shades[2] > 0.1
+    assert display.best_ is None and display.colorbar_ is None
+    assert display.ax_.yaxis_inverted()
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["a", "b"]
+    turned = HeatMapDisplay.from_predictions(y_true, y_pred, labels=["b", "a"])
+    np.testing.assert_array_equal(turned.image_.get_array(), [[100, 0], [3, 897]])
+
+
+def test_long_names_of_columns_are_turned():
+    for names, angle in ((["a", "b"], 0), (["a long name"] * 5, 90)):
+        shape = (1, len(names))
+        display = HeatMapDisplay.from_arrays(np.ones(shape), rows=[1], columns=names)
+        assert display.ax_.get_xticklabels()[0].get_rotation() == angle

@@ -41,6 +41,9 @@ def test_no_classes_and_numbers(clouds):
     display = EmbeddingDisplay.from_embedding(made, X[:, 0])
     np.testing.assert_allclose(display.points_[0].get_array(), X[:, 0])
     assert display.colorbar_ is not None
+    assert display.ax_.get_aspect() == "auto"
+    equal = EmbeddingDisplay.from_embedding(made, equal=True)
+    assert equal.ax_.get_aspect() == 1.0
     sheet = make_sheet(20, random_state=0)[0]
     assert len(EmbeddingDisplay.from_embedding(sheet).points_[0].get_offsets()) == 20
 
@@ -91,7 +94,15 @@ def test_logarithmic_axis():
     scores = np.random.default_rng(0).normal(size=100) + 2 * y
     display = RocCurvesDisplay.from_scores(y, {"a": scores}, log=True)
     assert display.ax_.get_xscale() == "log"
-    assert display.ax_.get_xlim() == (0.01, 1.0)
+    rates = display.displays_["a"].fpr
+    assert display.ax_.get_xlim() == (0.5 * rates[rates > 0].min(), 1.0)
+
+
+def test_rates_that_are_known_are_drawn_as_they_are(ax):
+    rates = ([0.0, 0.25, 1.0], [0.5, 0.75, 1.0])
+    display = RocCurvesDisplay.from_rates({"a": rates}, ax=ax)
+    np.testing.assert_array_equal(display.lines_[0].get_xydata().T, rates)
+    assert display.displays_["a"].roc_auc == pytest.approx(0.8125)
 
 
 def test_roc_errors(clouds):
@@ -99,7 +110,7 @@ def test_roc_errors(clouds):
     model = SVC(decision_function_shape="ovo").fit(X, y + (y == 2) * (X[:, 0] > 0))
     with pytest.raises(ValueError, match="decision_function_shape='ovo'"):
         RocCurvesDisplay.from_estimator(model, X, y)
-    with pytest.raises(ValueError, match="many tells more than two classes apart"):
+    with pytest.raises(ValueError, match="many has more than two classes"):
         RocCurvesDisplay.from_estimators({"many": model}, X, y)
     with pytest.raises(ValueError, match="two classes, got 3"):
         RocCurvesDisplay.from_scores(y, {"a": X[:, 0]})

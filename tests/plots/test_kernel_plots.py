@@ -112,9 +112,9 @@ def test_sets_of_weights_differ_in_hatch():
 def test_weights_errors(clouds):
     with pytest.raises(TypeError, match="SVC has no weights_"):
         KernelWeightsDisplay.from_estimator(SVC().fit(*clouds))
-    with pytest.raises(ValueError, match="names of 2 kernels, got 1"):
+    with pytest.raises(ValueError, match="names of 2 bars, got 1"):
         KernelWeightsDisplay.from_weights([1, 2], ["a"])
     with pytest.raises(ValueError, match="names of 1 sets, got 2"):
         KernelWeightsDisplay.from_weights([1, 2], sets=["a", "b"])
-    with pytest.raises(ValueError, match="no weights"):
+    with pytest.raises(ValueError, match="no values to draw"):
         KernelWeightsDisplay.from_weights([])

@@ -73,3 +73,14 @@ def test_other_samples_and_other_detectors(X):
     assert len(offsets(display.outliers_)) == (forest.decision_function(X) < 0).sum()
     with pytest.raises(ValueError, match="two features"):
         OneClassDisplay.from_estimator(model, np.zeros((3, 1)))
+
+
+def test_other_samples_are_drawn_apart_and_fit_into_the_plane(X):
+    far = X[:5] + 40
+    model = SVDD(C=0.05, gamma=0.3).fit(X)
+    display = OneClassDisplay.from_estimator(model, X, others=far)
+    np.testing.assert_allclose(offsets(display.others_), far)
+    assert display.ax_.get_xlim()[1] > far[:, 0].max()
+    # The samples of the fit keep the marks of their coefficients.
+    assert len(offsets(display.on_boundary_)) == len(model.boundary_)
+    assert OneClassDisplay.from_estimator(model, X).others_ is None

@@ -8,10 +8,11 @@ import mercer.studies
 from mercer.datasets.places import VARIABLE
 from mercer.studies import reproduce
 from mercer.studies.data import Data, data_folder
+from mercer.studies.report.outcomes import Outcome
+from mercer.studies.report.stored_results import StoredResults, step_key
+from mercer.studies.report.watch import Watcher
 from mercer.studies.results import Finding, Row, Unavailable
-from mercer.studies.store import Outcome, Store, step_key
-from mercer.studies.study import Step, Study, Table
-from mercer.studies.watch import Watcher
+from mercer.studies.study import ResultTable, Step, Study
 
 
 class Notebook(Watcher):
@@ -25,26 +26,26 @@ class Notebook(Watcher):
         self.skipped.append(f"{study}/{step}")
 
 
-def good(plan, value=1.0):
+def good(run, value=1.0):
     yield Row("main", "row", {"test": value}, {"test": 50.0}, n_test=100)
 
 
-def bad(plan):
+def bad(run):
     yield Row("main", "never kept alone", {"test": 1.0})
     raise ZeroDivisionError("by nought")
 
 
-def absent(plan):
+def absent(run):
     raise Unavailable("Needs the moon.")
 
 
-def stop(plan):
+def stop(run):
     raise KeyboardInterrupt
 
 
 def make_study(name, steps):
-    table = Table("main", f"Table of {name}", {"test": "test %"}, ("test",))
-    return Study(name, name, "about", ("p",), ("e",), (table,), lambda plan: steps)
+    table = ResultTable("main", f"Table of {name}", {"test": "test %"}, ("test",))
+    return Study(name, name, "about", ("p",), ("e",), (table,), lambda run: steps)
 
 
 @pytest.fixture
@@ -119,10 +120,10 @@ def test_unknown_studies_are_named(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1, "steps": {"k": {}}}'])
 def test_damaged_results_are_put_aside(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
-    store = Store(tmp_path, "a")
+    store = StoredResults(tmp_path, "a")
     assert (tmp_path / "a.damaged.json").read_text() == text
     store.put("key", Outcome("one", "done", 0.5, (Row("t", "a", {"x": 1.0}),)))
-    again = Store(tmp_path, "a").get("key")
+    again = StoredResults(tmp_path, "a").get("key")
     assert again.items == (Row("t", "a", {"x": 1.0}),)
     assert [p.name for p in tmp_path.glob(".*")] == []
 
@@ -156,7 +157,7 @@ def test_the_sample_is_split_without_overlap():
 
 
 def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
-    def claims(plan):
+    def claims(run):
         yield Finding("Surely so.", True, "A", "p < 0.001")
         yield Finding("Surely not.", False, "B", "p = 0.01")
         yield Finding("Who knows.", None, "C", "p = 0.4")

@@ -4,15 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from mercer.studies import page
-from mercer.studies.results import (
-    Figure,
-    Finding,
-    Row,
-    compare,
-    from_json,
-    to_json,
-)
+from mercer.studies.report import page
+from mercer.studies.report.comparison import compare
+from mercer.studies.results import Figure, Finding, Row, from_json, to_json
 
 
 @pytest.mark.parametrize(

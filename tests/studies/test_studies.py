@@ -6,9 +6,11 @@ import numpy as np
 import printed
 import pytest
 
-from mercer.studies import STUDIES, ecoc_protocol, scratch_protocol
-from mercer.studies.mnist_kernels import ENTRIES, MKL_ROW
+from mercer.studies import STUDIES
+from mercer.studies.ecoc_digits import protocol as ecoc_protocol
+from mercer.studies.mnist_kernels.protocol import ENTRIES, MKL_ROW
 from mercer.studies.results import Figure, Row
+from mercer.studies.svm_from_scratch import protocol as scratch_protocol
 
 
 def outcomes(run, name):

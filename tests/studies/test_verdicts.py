@@ -32,7 +32,7 @@ def test_noise_is_no_win_and_no_defeat(b, c):
     assert found.holds is None
     assert judge_accuracy("worse", second, first, truth, "").holds is None
     assert f"better is right on {b} test samples" in found.test
-    assert found.test.endswith(f"only the other on {c}; p = {tails(b, c):.2g}.")
+    assert found.test.endswith(f"only the other one on {c}; p = {tails(b, c):.2g}.")
     assert (found.claim, found.evidence) == ("better", "so many")
 
 

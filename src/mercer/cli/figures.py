@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 from sklearn import metrics
@@ -16,7 +14,7 @@ from mercer.cli.scores import Verdict, to_text
 __all__ = ["REPORT", "report_files"]
 
 REPORT = "report.json"
-# More curves than this would hide behind their names.
+# The names of more curves than this would hide the curves.
 MOST_NAMED = 20
 
 
@@ -59,61 +57,38 @@ def _roc(verdict: Verdict) -> str:
 
 def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
     try:
-        # Without pyplot there is no screen to be found, and no state to be left.
-        figure = import_module("matplotlib.figure").Figure
+        import_module("matplotlib")
     except ImportError as error:
         raise UsageFailure(
             "figures need matplotlib. Install it: pip install 'mercer[all]', or say "
             "--plots none."
         ) from error
+    # This import is slow, and the other commands do not need it.
+    from mercer.plots import HeatMapDisplay, PredictionErrorDisplay, RocCurvesDisplay
+    from mercer.plots.rendering import figure_bytes
+
     drawn = {}
     if verdict.labels is None:
-        drawn["prediction"] = _draw_values(figure, verdict)
+        display = PredictionErrorDisplay(y_true=verdict.truth, y_pred=verdict.predicted)
+        drawn["prediction"] = figure_bytes(
+            display.plot, kind="actual_vs_predicted", figsize=(6, 5), ending=ending
+        )
     else:
-        drawn["confusion"] = _draw_confusion(figure, verdict)
+        side = min(max(4.0, 0.5 * len(verdict.labels) + 2), 20.0)
+        drawn["confusion"] = figure_bytes(
+            HeatMapDisplay.from_predictions,
+            verdict.truth,
+            verdict.predicted,
+            labels=verdict.labels,
+            figsize=(side + 1, side),
+            ending=ending,
+        )
     if verdict.curves:
-        drawn["roc"] = _draw_roc(figure, verdict)
-    return {f"{name}.{ending}": _content(f, ending) for name, f in drawn.items()}
-
-
-def _content(figure: Any, ending: str) -> bytes:
-    out = io.BytesIO()
-    # Dates would make two files of the same figure differ.
-    more = {"metadata": {"Date": None}} if ending == "svg" else {}
-    figure.savefig(out, format=ending, dpi=150, **more)
-    return out.getvalue()
-
-
-def _draw_confusion(figure: Any, verdict: Verdict) -> Any:
-    assert verdict.labels is not None
-    side = min(max(4.0, 0.5 * len(verdict.labels) + 2), 20.0)
-    drawn = figure(figsize=(side + 1, side), layout="constrained")
-    matrix = metrics.confusion_matrix(
-        verdict.truth, verdict.predicted, labels=verdict.labels
-    )
-    display = metrics.ConfusionMatrixDisplay(matrix, display_labels=verdict.labels)
-    turned = "vertical" if max(map(len, map(str, verdict.labels))) > 3 else "horizontal"
-    display.plot(ax=drawn.subplots(), cmap="Blues", xticks_rotation=turned)
-    return drawn
-
-
-def _draw_roc(figure: Any, verdict: Verdict) -> Any:
-    drawn = figure(figsize=(6, 5), layout="constrained")
-    axes = drawn.subplots()
-    for name, (x, y, _) in verdict.curves.items():
-        area = metrics.auc(x, y)
-        axes.plot(x, y, label=f"{name} (area {area:.3f})")
-    axes.plot([0, 1], [0, 1], color="grey", linestyle=":", label="chance")
-    axes.set(xlabel="False positive rate", ylabel="True positive rate", aspect="equal")
-    if len(verdict.curves) <= MOST_NAMED:
-        axes.legend(loc="lower right", fontsize="small")
-    return drawn
-
-
-def _draw_values(figure: Any, verdict: Verdict) -> Any:
-    drawn = figure(figsize=(6, 5), layout="constrained")
-    display = metrics.PredictionErrorDisplay(
-        y_true=verdict.truth, y_pred=verdict.predicted
-    )
-    display.plot(ax=drawn.subplots(), kind="actual_vs_predicted")
-    return drawn
+        drawn["roc"] = figure_bytes(
+            RocCurvesDisplay.from_rates,
+            {name: curve[:2] for name, curve in verdict.curves.items()},
+            legend=len(verdict.curves) <= MOST_NAMED,
+            figsize=(6, 5),
+            ending=ending,
+        )
+    return {f"{name}.{ending}": content for name, content in drawn.items()}

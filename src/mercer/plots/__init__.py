@@ -1,9 +1,9 @@
-"""Pictures of models, fits, kernels and images, in the manner of scikit-learn.
+"""Displays of models, fits, kernels and images, in the manner of scikit-learn.
 
-Every picture is a class with ``from_estimator``, ``from_...`` and ``plot(ax=None)``,
-which keeps what it has drawn in ``ax_``, ``figure_`` and others.  Colour-blind eyes
-tell the colours apart, and grey print has markers, lines and hatches.  Those of
-scikit-learn that need no change are here by the same names.
+A display is a class with ``from_estimator`` or other ``from_...``, and a method
+``plot(ax=None)``. It keeps what it has drawn in ``ax_``, ``figure_`` and other
+attributes. Colours differ for colour-blind people, and markers, lines and hatches
+differ in grey print. Some displays are scikit-learn's own.
 
 Matplotlib is loaded when something is drawn: ``pip install 'mercer[all]'``.
 """
@@ -12,12 +12,15 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.metrics import (
     ConfusionMatrixDisplay,
     PrecisionRecallDisplay,
+    PredictionErrorDisplay,
     RocCurveDisplay,
 )
 from sklearn.model_selection import LearningCurveDisplay, ValidationCurveDisplay
 
 from mercer.plots.ablation import AblationDisplay
+from mercer.plots.bars import BarsDisplay
 from mercer.plots.convergence import ConvergenceDisplay
+from mercer.plots.curves import CurvesDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.heatmap import HeatMapDisplay
 from mercer.plots.history import FitHistory, trace_fit
@@ -30,8 +33,10 @@ from mercer.plots.weights import KernelWeightsDisplay
 
 __all__ = [
     "AblationDisplay",
+    "BarsDisplay",
     "ConfusionMatrixDisplay",
     "ConvergenceDisplay",
+    "CurvesDisplay",
     "DecisionBoundaryDisplay",
     "DecisionRegionsDisplay",
     "EmbeddingDisplay",
@@ -43,6 +48,7 @@ __all__ = [
     "LearningCurveDisplay",
     "OneClassDisplay",
     "PrecisionRecallDisplay",
+    "PredictionErrorDisplay",
     "RocCurveDisplay",
     "RocCurvesDisplay",
     "ValidationCurveDisplay",

@@ -1,4 +1,4 @@
-"""What parameters and parts are worth, as lines."""
+"""Scores against the values of a parameter, as lines."""
 
 from __future__ import annotations
 
@@ -8,27 +8,21 @@ from typing import Any
 import numpy as np
 
 from mercer.plots.display import Display
-from mercer.plots.results import label_of, table_of
-from mercer.plots.style import (
-    COLORS,
-    LINES,
-    MARKERS,
-    distinct,
-    load_pyplot,
-)
+from mercer.plots.search_results import label_of, table_of
+from mercer.plots.style import line_styles, load_pyplot
 
 __all__ = ["AblationDisplay"]
 
 
 class AblationDisplay(Display):
-    """Scores against the values of one parameter, a line for each variant.
+    """Scores against the values of one parameter, with a line for each variant.
 
     Parameters
     ----------
     values : sequence of length n_values
-        Values of the parameter: numbers, or names such as parts left out.
+        Values of the parameter: numbers, or names such as those of parts left out.
     scores : array of shape (n_values,) or (n_lines, n_values)
-        NaN where there is none.
+        NaN means that there is no score.
     deviations : array of the same shape, default=None
         Half-lengths of the error bars.
     names : sequence of str, default=None
@@ -126,10 +120,10 @@ class AblationDisplay(Display):
         param : str
             The parameter on the horizontal axis.
         line : str, default=None
-            The parameter with a line for each value. Over all other parameters the best
-            score counts.
+            The parameter that has a line for each of its values. If the search has
+            further parameters, the best score over their values counts.
         score : str, default="test_score"
-            Which score: its mean and its deviation over the folds.
+            The score; its mean and its deviation over the folds are drawn.
         **kwargs
             For :meth:`plot`.
         """
@@ -155,8 +149,8 @@ class AblationDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         log : bool, default=None
-            Whether values are on a logarithmic scale; None is if they are positive and
-            span more than one power of ten.
+            Whether the axis of the values is logarithmic; None makes it so if all
+            values are positive and span more than one power of ten.
         title : str, default=None
         """
         ax = self._open(ax)
@@ -165,24 +159,18 @@ class AblationDisplay(Display):
             for v in self.values
         )
         places = self.values if is_number else range(len(self.values))
-        n = len(self.scores)
-        styles = zip(
-            distinct(COLORS, n), distinct(LINES, n), distinct(MARKERS, n), strict=True
-        )
         self.errorbars_ = [
             ax.errorbar(
                 places,
                 self.scores[k],
                 yerr=None if self.deviations is None else self.deviations[k],
                 label=None if self.names is None else self.names[k],
-                color=color,
-                linestyle=line,
-                marker=marker,
                 markersize=5,
                 capsize=3,
                 elinewidth=0.9,
+                **style,
             )
-            for k, (color, line, marker) in enumerate(styles)
+            for k, style in enumerate(line_styles(len(self.scores)))
         ]
         self.lines_ = [bar.lines[0] for bar in self.errorbars_]
         self._dress(ax, is_number, log, title)

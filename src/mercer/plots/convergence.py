@@ -1,4 +1,4 @@
-"""How a fit goes on: gap, objective and accuracy against steps."""
+"""The progress of fits: gap, objective and accuracy against steps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from mercer.plots.display import Display
 from mercer.plots.history import trace_fit
-from mercer.plots.style import COLORS, LINES, MARKERS, distinct, load_pyplot
+from mercer.plots.style import line_styles, load_pyplot
 
 __all__ = ["ConvergenceDisplay"]
 
-#: What the axes are called.
+#: Labels of the axes.
 LABELS = {
     "gap": "KKT gap",
     "kkt_gap": "KKT gap",
@@ -26,31 +26,31 @@ LABELS = {
     "seconds": "seconds",
     "report": "reports",
 }
-#: What may run along the horizontal axis, in the order in which it is looked for.
+#: Quantities for the horizontal axis, in the order in which they are looked for.
 CLOCKS = ("n_iter", "passes", "report", "seconds")
 
 
 class ConvergenceDisplay(Display):
-    """Quantities of one or more fits against their steps, a panel for each quantity.
+    """Quantities of one or more fits against their steps, with a panel for each.
 
     Parameters
     ----------
     histories : mapping of str to mapping of str to array
-        For each fit its quantities: "n_iter", "passes", "report" or "seconds", and
-        "gap", "objective", "accuracy" or any others, of the same length.
+        The quantities of each fit: "n_iter", "passes", "report" or "seconds", and
+        "gap", "objective", "accuracy" or any others, all of the same length.
     clock : str, default=None
-        Which quantity runs along the horizontal axis; None is the first there is of
-        "n_iter", "passes", "report", "seconds", or else the position.
+        The quantity of the horizontal axis. None takes the first of "n_iter", "passes",
+        "report" and "seconds" that every fit has, or the position if there is none.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         The first panel.
     axes_ : list of Axes
-        All of them.
+        All panels.
     figure_ : Figure
     lines_ : dict of str to list of Line2D
-        For each quantity a line for each fit.
+        The lines of each quantity, one for each fit.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class ConvergenceDisplay(Display):
         y_test: Any = None,
         **kwargs: Any,
     ) -> ConvergenceDisplay:
-        """Fit an estimator with more and more steps, and draw: see `trace_fit`."""
+        """Fit an estimator with more and more steps, and draw; see `trace_fit`."""
         load_pyplot(f"{cls.__name__}.from_estimator")
         course = trace_fit(estimator, X, y, steps, X_test=X_test, y_test=y_test)
         return cls.from_history(course, clock="n_iter", **kwargs)
@@ -118,18 +118,18 @@ class ConvergenceDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes or list of them, default=None
-            One for each quantity; None makes a figure with a row of them.
+            The axes, one for each quantity; None makes a figure with a row of them.
         quantities : sequence of str, default=None
-            What to draw; None is all there is except for clocks.
+            The quantities to draw; None draws all except those for the horizontal axis.
         log_clock : bool, default=None
-            Whether steps are on a logarithmic scale; None is if they span more than two
-            powers of ten.
+            Whether the horizontal axis is logarithmic; None makes it so if the steps
+            span more than two powers of ten.
         title : str, default=None
         """
-        pyplot = load_pyplot(f"{type(self).__name__}.plot")
         clock = self._find_clock()
         names = self._find_quantities(clock, quantities)
         if ax is None:
+            pyplot = load_pyplot(f"{type(self).__name__}.plot")
             n = len(names)
             _, ax = pyplot.subplots(
                 1, n, figsize=(4.0 * n, 3.4), squeeze=False, layout="constrained"
@@ -139,7 +139,7 @@ class ConvergenceDisplay(Display):
             raise ValueError(
                 f"ConvergenceDisplay.plot: {len(names)} quantities "
                 f"({', '.join(names)}) need as many axes, got {len(axes)}. Give a list "
-                "of axes, or choose by quantities=."
+                "of axes, or name fewer quantities with quantities=."
             )
         self._open(axes[0])
         self.axes_ = axes
@@ -184,17 +184,10 @@ class ConvergenceDisplay(Display):
     def _draw(
         self, ax: Any, clock: str | None, quantity: str, log_clock: bool | None
     ) -> list[Any]:
-        n = len(self.histories)
-        styles = zip(
-            self.histories.items(),
-            distinct(COLORS, n),
-            distinct(LINES, n),
-            distinct(MARKERS, n),
-            strict=True,
-        )
+        styles = line_styles(len(self.histories))
         is_log = "gap" in quantity
         lines, spans = [], []
-        for (name, history), color, line, marker in styles:
+        for (name, history), style in zip(self.histories.items(), styles, strict=True):
             if quantity not in history:
                 continue
             values = np.asarray(history[quantity], dtype=np.float64)
@@ -208,7 +201,6 @@ class ConvergenceDisplay(Display):
                 )
             if is_log:  # a gap of 0 has no place on a logarithmic axis
                 values = np.where(values > 0, values, np.nan)
-            style = {"color": color, "linestyle": line, "marker": marker}
             every = max(1, len(values) // 15)
             lines += ax.plot(
                 clocks, values, label=name, markersize=4, markevery=every, **style

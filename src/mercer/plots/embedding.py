@@ -1,4 +1,4 @@
-"""Samples in two dimensions, after PCA, kernel PCA or the like."""
+"""Samples in two dimensions, such as components of PCA or kernel PCA."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class EmbeddingDisplay(Display):
     embedding : array of shape (n_samples, n_components)
         The coordinates.
     y : array of shape (n_samples,), default=None
-        Classes, or numbers with a fraction for shades.
+        Classes, or continuous numbers, which become shades.
     components : pair of int, default=(0, 1)
-        Which coordinates to draw.
+        The coordinates to draw, counted from 0.
     shares : array of shape (n_components,), default=None
-        Shares of the variance, for the labels.
+        Shares of the variance, which the labels of the axes show.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     points_ : list of PathCollection
-        One for each class, or one.
+        One for each class, or a single one without classes.
     colorbar_ : Colorbar or None
 
     Examples
@@ -88,17 +88,17 @@ class EmbeddingDisplay(Display):
         components: tuple[int, int] = (0, 1),
         **kwargs: Any,
     ) -> EmbeddingDisplay:
-        """Draw what a fitted transformer makes of samples.
+        """Draw samples as a fitted transformer maps them.
 
         Parameters
         ----------
         estimator : transformer
-            Where it has ``explained_variance_ratio_``, the axes tell it.
+            If it has ``explained_variance_ratio_``, the labels of the axes show it.
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,), default=None
-            Classes, or numbers with a fraction for shades.
+            Classes, or continuous numbers, which become shades.
         components : pair of int, default=(0, 1)
-            Which coordinates to draw.
+            The coordinates to draw, counted from 0.
         **kwargs
             For :meth:`plot`.
         """
@@ -115,6 +115,7 @@ class EmbeddingDisplay(Display):
         size: float = 26.0,
         legend: bool = True,
         prefix: str = "component",
+        equal: bool = False,
         title: str | None = None,
     ) -> EmbeddingDisplay:
         """Draw.
@@ -126,9 +127,11 @@ class EmbeddingDisplay(Display):
         size : float, default=26.0
             Area of a marker in square points.
         legend : bool, default=True
-            Whether to name the classes, to the right of the axes.
+            Whether to name the classes to the right of the axes.
         prefix : str, default="component"
-            What the coordinates are called.
+            Name of the coordinates; their numbers follow.
+        equal : bool, default=False
+            Whether a unit has the same length on both axes.
         title : str, default=None
         """
         ax = self._open(ax, (6.5, 4.8))
@@ -146,15 +149,12 @@ class EmbeddingDisplay(Display):
                 ax, points, self.y, np.unique(self.y), size, prefix=""
             )
             if legend:
-                ax.legend(
-                    title="class",
-                    loc="upper left",
-                    bbox_to_anchor=(1.01, 1.0),
-                    borderaxespad=0.0,
-                )
+                self._legend_beside(title="class")
         ax.set(
             xlabel=self._label(0, prefix), ylabel=self._label(1, prefix), title=title
         )
+        if equal:
+            ax.set_aspect("equal", adjustable="datalim")
         return self
 
     def _label(self, axis: int, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""The course of a fit: what it reports on its way, and what its model is worth then."""
+"""The course of a fit: its reports, and the quality of the model after some steps."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["FitHistory", "trace_fit"]
 
 
 class FitHistory:
-    """A callback of scikit-learn that keeps what a fit reports: its gap, and when.
+    """A callback of scikit-learn that keeps the reports of a fit: its gap and the time.
 
     Parameters
     ----------
     clock : callable, default=time.perf_counter
-        Says the time in seconds.
+        Returns the time in seconds.
 
     Attributes
     ----------
     history : dict of str to list
-        "report" (1, 2, ...), "seconds" since the start, and whatever numbers the
-        reports have, such as "gap". A fit starts it anew.
+        "report" (1, 2, ...), "seconds" since the start, and all numbers of the reports,
+        such as "gap". Each fit starts a new history.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class FitHistory:
     def on_fit_task_end(
         self, estimator: Any, context: Any, *, metadata: Any = None, **kwargs: Any
     ) -> bool:
-        """Keep the numbers of a report; never ask for an end."""
+        """Keep the numbers of a report; never ask the fit to stop."""
         if metadata:
             count = len(self.history.get("report", ())) + 1
             numbers = {"report": count, "seconds": self.clock() - self._started}
@@ -79,10 +79,10 @@ def trace_fit(
     X_test: Any = None,
     y_test: Any = None,
 ) -> dict[str, NDArray]:
-    """Fit again and again, with more and more steps allowed.
+    """Fit an estimator several times with more and more steps.
 
-    A solver takes the same steps each time, so that this is the course of one fit, with
-    everything that can be known of a model: the fit itself is not slowed down by looks.
+    A solver takes the same steps each time, so the results are the course of one fit.
+    Each of them comes from a complete model, and no fit is slowed down by measurements.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def trace_fit(
     steps : sequence of int
         Values of ``max_iter``.
     X_test, y_test : arrays, default=None
-        Where to measure the accuracy; None is on X and y.
+        The samples on which the accuracy is measured; None means X and y.
 
     Returns
     -------
@@ -129,5 +129,5 @@ def trace_fit(
         if model.converged_:
             break
     if not rows:
-        raise ValueError("steps is empty: give the values of max_iter to look at.")
+        raise ValueError("steps is empty. Give the values of max_iter to fit with.")
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.gram import gram_matrix
 from mercer.kernels import parse
 from mercer.plots.display import Display
-from mercer.plots.style import SHADES, load_pyplot
+from mercer.plots.style import SHADES, load_pyplot, tick_rotation
 
 __all__ = ["KernelMatrixDisplay"]
 
@@ -20,13 +20,13 @@ __all__ = ["KernelMatrixDisplay"]
 class KernelMatrixDisplay(Display):
     """A kernel matrix with its samples ordered by class.
 
-    A kernel that suits the classes has bright squares along the diagonal.
+    If the kernel suits the classes, there are bright squares along the diagonal.
 
     Parameters
     ----------
     matrix : array of shape (n_samples, n_samples)
     y : array of shape (n_samples,), default=None
-        Classes; None leaves the samples in their order.
+        Classes; None keeps the order of the samples.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class KernelMatrixDisplay(Display):
     image_ : AxesImage
         Its array is the ordered matrix.
     order_ : ndarray of shape (n_samples,)
-        Which sample is in which row.
+        The sample in each row.
     lines_ : list of Line2D
-        Between classes.
+        Lines between classes.
     colorbar_ : Colorbar
 
     Examples
@@ -86,7 +86,7 @@ class KernelMatrixDisplay(Display):
     ) -> KernelMatrixDisplay:
         """Draw the matrix of the kernel of a fitted estimator, ``kernel_``.
 
-        In a pipeline the samples pass through the steps before.
+        In a pipeline the earlier steps transform the samples first.
         """
         load_pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
@@ -139,14 +139,13 @@ class KernelMatrixDisplay(Display):
     def _mark_classes(self, ax: Any, names: NDArray, counts: NDArray) -> None:
         ends = np.cumsum(counts)
         for end in ends[:-1] - 0.5:
-            # White on black: one of them shows on any colour.
+            # A white line on a black one is visible on any colour.
             for color, width in (("black", 2.0), ("white", 0.9)):
                 self.lines_.append(ax.axhline(end, color=color, lw=width))
                 self.lines_.append(ax.axvline(end, color=color, lw=width))
         middles = ends - counts / 2 - 0.5
         texts = [str(name) for name in names]
-        is_long = max(map(len, texts)) * len(texts) > 40
-        ax.set_xticks(middles, texts, rotation=90 if is_long else 0)
+        ax.set_xticks(middles, texts, rotation=tick_rotation(texts))
         ax.set_yticks(middles, texts)
         ax.tick_params(length=0)
         ax.set(xlabel="class", ylabel="class")

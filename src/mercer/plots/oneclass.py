@@ -17,11 +17,12 @@ __all__ = ["OneClassDisplay"]
 
 
 class OneClassDisplay(Display):
-    """What a one-class machine or a ball takes for usual, on two features.
+    """The region that a one-class machine or a ball encloses, on two features.
 
-    Usual is where the decision function is positive. Samples of the fit are told apart
-    by their coefficients: inside (none), on the boundary (free) and outliers (at the
-    bound); other samples by the sign of their decision value.
+    The region is where the decision function is positive. The marks of samples of the
+    fit follow from their coefficients: a sample is inside (coefficient 0), on the
+    boundary (free coefficient) or an outlier (coefficient at its bound). The marks of
+    other samples follow from the sign of their decision values.
 
     Parameters
     ----------
@@ -33,6 +34,8 @@ class OneClassDisplay(Display):
         The samples.
     kinds : ndarray of int of shape (n_samples,)
         0 inside, 1 on the boundary, 2 outside.
+    others : ndarray of shape (n_others, 2), default=None
+        Further samples that do not belong to the class.
     labels : pair of str, default=("feature 0", "feature 1")
         Names of the features.
 
@@ -40,13 +43,15 @@ class OneClassDisplay(Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     surface_ : QuadContourSet
-        The region inside.
+        The enclosed region.
     line_ : QuadContourSet or None
-        The boundary; None if it does not cross the plane that is drawn.
+        The boundary; None if it lies outside the part of the plane that is drawn.
     levels_ : QuadContourSet or None
         Lines of equal decision value.
     inside_, on_boundary_, outliers_ : PathCollection
         The samples.
+    others_ : PathCollection or None
+        The further samples.
 
     Examples
     --------
@@ -67,12 +72,14 @@ class OneClassDisplay(Display):
         decision: NDArray,
         points: NDArray,
         kinds: NDArray,
+        others: NDArray | None = None,
         labels: tuple[str, str] = ("feature 0", "feature 1"),
     ):
         self.plane = plane
         self.decision = decision
         self.points = points
         self.kinds = kinds
+        self.others = others
         self.labels = labels
 
     @classmethod
@@ -81,6 +88,7 @@ class OneClassDisplay(Display):
         estimator: Any,
         X: Any,
         *,
+        others: Any = None,
         grid_resolution: int = 200,
         margin_around: float = 0.25,
         ax: Any = None,
@@ -93,11 +101,13 @@ class OneClassDisplay(Display):
         estimator : outlier detector
             ``SVDD``, ``OneClassSVM``, or any other with a ``decision_function``.
         X : array of shape (n_samples, 2)
-            The samples of the fit, or others.
+            The samples of the fit, or other samples.
+        others : array of shape (n_others, 2), default=None
+            Further samples to draw, such as those of another class.
         grid_resolution : int, default=200
-            Points of the grid in each direction.
+            Number of points of the grid in each direction.
         margin_around : float, default=0.25
-            Room around the samples, as a share of their range.
+            Room around the samples as a share of their range.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs
@@ -106,12 +116,15 @@ class OneClassDisplay(Display):
         load_pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
         points = points_in_plane(X, cls.__name__)
-        plane = Plane.around(points, grid_resolution, margin_around)
+        far = None if others is None else points_in_plane(others, cls.__name__)
+        seen = points if far is None else np.concatenate([points, far])
+        plane = Plane.around(seen, grid_resolution, margin_around)
         return cls(
             plane=plane,
             decision=plane.fold(estimator.decision_function(plane.samples_like(X))),
             points=points,
             kinds=_kinds(estimator, X),
+            others=far,
             labels=feature_labels(X),
         ).plot(ax=ax, **kwargs)
 
@@ -131,9 +144,9 @@ class OneClassDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         levels : bool, default=True
-            Whether to draw lines of equal decision value, thin.
+            Whether to draw thin lines of equal decision value.
         legend : bool, default=True
-            Whether to explain the marks, to the right of the axes.
+            Whether to explain the marks to the right of the axes.
         title : str, default=None
         size : float, default=28.0
             Area of a marker in square points.
@@ -162,7 +175,7 @@ class OneClassDisplay(Display):
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1], title=title)
         ax.set(xlim=self.plane.limits(0), ylim=self.plane.limits(1))
         if legend:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+            self._legend_beside()
         return self
 
     def _scatter(self, ax: Any, size: float) -> None:
@@ -190,10 +203,21 @@ class OneClassDisplay(Display):
             label="outlier",
             zorder=3,
         )
+        self.others_ = None
+        if self.others is not None:
+            self.others_ = ax.scatter(
+                *self.others.T,
+                s=size,
+                c="0.75",
+                marker="^",
+                label="other sample",
+                zorder=2,
+                **edge,
+            )
 
 
 def _kinds(estimator: Any, X: Any) -> NDArray:
-    """Say of every sample: 0 inside, 1 on the boundary, 2 outside."""
+    """Return for every sample 0 (inside), 1 (on the boundary) or 2 (outside)."""
     machine = final_step(estimator)
     if hasattr(machine, "dual_coef_"):
         rows = training_rows(estimator, X)
@@ -211,7 +235,7 @@ def _kinds_of_fit(machine: Any, rows: NDArray, decision: NDArray) -> NDArray:
     coef = dense(machine.dual_coef_)[0]
     is_bound = coef >= 1.0 - AT_BOUND
     if (coef > 1.0 + AT_BOUND).any():
-        # The samples had weights, which are the bounds and are not kept.
+        # The bounds are the sample weights of the fit, which the machine does not keep.
         is_bound = decision[rows] < -machine.tol
     kinds[rows] = np.where(is_bound, 2, 1)
     return kinds

@@ -1,4 +1,4 @@
-"""Galleries of images: what went wrong, what clean-up does, what supports a machine."""
+"""Galleries of images: misclassified ones, clean-up, and support vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mercer.plots.support import dense
 
 __all__ = ["ImageGalleryDisplay"]
 
-# Of the height of an image: one line of text, and the gap between images.
+# The height of a line of text and the gap between images, in heights of an image.
 LINE = 0.19
 GAP = 0.1
 UNIT = 0.95
@@ -27,20 +27,21 @@ CENTRED: dict[str, Any] = {"ha": "center", "linespacing": 1.15}
 
 
 class ImageGalleryDisplay(Display):
-    """Images in rows, with a line or two above each.
+    """Images in rows, with captions above them.
 
     Parameters
     ----------
     images : array of shape (n, h, w), (n, h, w, 3) or (n, n_pixels)
-        Rows of pixels are read as square images, grey or colour.
+        Rows of pixels are read as square images, in grey or in colour.
     captions : sequence of str, default=None
-        What stands above the images.
+        Texts above the images.
     n_columns : int, default=8
-        Images in a row.
+        Number of images in a row.
     row_names : sequence of str, default=None
-        What stands to the left of the rows.
+        Texts to the left of the rows.
     shape : tuple of int, default=None
-        (h, w) or (h, w, 3) of images in rows of pixels that are not square.
+        (h, w) or (h, w, 3); it is needed for rows of pixels of images that are not
+        square.
 
     Attributes
     ----------
@@ -112,14 +113,14 @@ class ImageGalleryDisplay(Display):
         shape: tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> ImageGalleryDisplay:
-        """Draw the misclassified images, with the true and the predicted class.
+        """Draw the misclassified images with their true and predicted classes.
 
         Parameters
         ----------
         images : array of images, or of rows of pixels
         y_true, y_pred : arrays of shape (n,)
         max_images : int, default=24
-            How many at most, the first ones.
+            The largest number of images; the first ones are drawn.
         n_columns, shape
             As for the class.
         **kwargs
@@ -129,7 +130,7 @@ class ImageGalleryDisplay(Display):
         if not len(images) == len(y_true) == len(y_pred):
             raise ValueError(
                 f"ImageGalleryDisplay: got {len(images)} images, {len(y_true)} true "
-                f"and {len(y_pred)} predicted classes. Give one of each per image."
+                f"and {len(y_pred)} predicted classes. Every image needs one of each."
             )
         wrong = np.flatnonzero(y_true != y_pred)[:max_images]
         captions = [f"true {y_true[k]}\npred. {y_pred[k]}" for k in wrong]
@@ -142,17 +143,17 @@ class ImageGalleryDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, images: Any = None, **kwargs: Any
     ) -> ImageGalleryDisplay:
-        """Draw what a fitted classifier gets wrong.
+        """Draw the images that a fitted classifier gets wrong.
 
         Parameters
         ----------
         estimator : classifier
         X : array
-            Samples, and the images if no others are given.
+            Samples; they are the images too if ``images`` is None.
         y : array of shape (n,)
             Their classes.
         images : array of images, default=None
-            The images, where X are features of them.
+            The images if X has features of them.
         **kwargs
             For :meth:`from_predictions`.
         """
@@ -169,13 +170,13 @@ class ImageGalleryDisplay(Display):
         shape: tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> ImageGalleryDisplay:
-        """Draw images before and after clean-up: a row before, one after each.
+        """Draw images before and after clean-up, with a row for each transformer.
 
         Parameters
         ----------
         transformers : mapping of str to transformer
-            Each is fitted to the images, by itself; for steps on top of each other use
-            pipelines.
+            Each transformer is fitted to the images by itself; use pipelines for steps
+            that follow one another.
         images : array of images, or of rows of pixels
         shape
             As for the class.
@@ -189,9 +190,9 @@ class ImageGalleryDisplay(Display):
         for name, result in made.items():
             if result.shape != flat.shape:
                 raise ValueError(
-                    f"{cls.__name__}: {name} makes an array of shape {result.shape} of "
-                    f"images of shape {flat.shape}. Only images of the same size can "
-                    "be compared."
+                    f"{cls.__name__}: {name} makes an array of shape {result.shape} "
+                    f"from images of shape {flat.shape}. A transformer must keep the "
+                    "shape."
                 )
         return cls(
             np.concatenate([flat, *made.values()]),
@@ -214,9 +215,9 @@ class ImageGalleryDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier, or a pipeline whose last step is one
-            Its samples must be images, or rows of pixels.
+            Its samples must be images or rows of pixels.
         max_images : int, default=24
-            How many at most.
+            The largest number of images.
         n_columns, shape
             As for the class.
         **kwargs
@@ -252,14 +253,14 @@ class ImageGalleryDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         cmap : str, default="gray_r"
-            Shades of grey images; by default 0 is paper. Each image has all of them.
+            Shades of grey images; by default 0 is white. Each image uses all shades.
         fontsize : float, default=9.0
         title : str, default=None
         """
         n_lines = max((c.count("\n") + 1 for c in self.captions or ()), default=0)
         n_columns = max(1, min(self.n_columns, len(self.images)))
         n_rows = max(1, -(-len(self.images) // n_columns))
-        # Lengths are in heights of an image, which is UNIT inches in a new figure.
+        # Lengths are in heights of an image; in a new figure that is UNIT inches.
         width = self.images.shape[2] / self.images.shape[1]
         across, down = width + GAP, 1.0 + GAP + LINE * n_lines
         letters = max(map(len, self.row_names or ()), default=0)

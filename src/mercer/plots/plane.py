@@ -1,4 +1,4 @@
-"""The plane of two features: grids over it, samples and rings in it."""
+"""The plane of two features: a grid of points, samples, and rings around samples."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = [
 
 
 class Plane(NamedTuple):
-    """A grid, first feature along columns, second along rows."""
+    """A grid of points; columns follow the first feature, rows the second."""
 
     x: NDArray
     y: NDArray
 
     @classmethod
     def around(cls, points: NDArray, resolution: int, share: float) -> Plane:
-        """Make the grid that covers the points and some room around."""
+        """Make the grid that covers the points and some room around them."""
         if resolution < 2:
             raise ValueError(f"grid_resolution must be at least 2, got {resolution!r}.")
         low, high = points.min(axis=0), points.max(axis=0)
-        # Points that share a coordinate still get a grid with an area.
+        # Points that all share a coordinate need a grid with an area, too.
         room = np.where(high > low, share * (high - low), 0.5)
         axes = (
             np.linspace(a, b, resolution)
@@ -43,19 +43,19 @@ class Plane(NamedTuple):
 
     @property
     def mesh(self) -> tuple[NDArray, NDArray]:
-        """Coordinates of the grid's points."""
+        """The coordinates of the points of the grid."""
         xx, yy = np.meshgrid(self.x, self.y)
         return xx, yy
 
     def samples_like(self, X: Any) -> Any:
-        """Return the grid as samples, in a data frame if X is one."""
+        """Return the points of the grid as samples, in a data frame if X is one."""
         samples = np.stack([part.ravel() for part in self.mesh], axis=1)
         if hasattr(X, "columns") and hasattr(X, "iloc"):
             return type(X)(samples, columns=X.columns)
         return samples
 
     def fold(self, values: Any) -> NDArray:
-        """Bring values of all grid points into the shape of the grid."""
+        """Return the values of all points in the shape of the grid."""
         return np.asarray(values).reshape(len(self.y), len(self.x))
 
     def limits(self, axis: int) -> tuple[float, float]:
@@ -64,7 +64,7 @@ class Plane(NamedTuple):
 
 
 def final_step(estimator: Any) -> Any:
-    """Return the last step of a pipeline, and anything else as it is."""
+    """Return the last step of a pipeline; return any other estimator as it is."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
@@ -80,7 +80,7 @@ def points_in_plane(X: Any, caller: str) -> NDArray:
     if not np.isfinite(points).all():
         raise ValueError(
             f"{caller}: X has NaN or infinity. All values must be finite: drop or "
-            "replace them."
+            "replace the others."
         )
     return points
 
@@ -94,7 +94,7 @@ def feature_labels(X: Any) -> tuple[str, str]:
 def scatter_classes(
     ax: Any, points: NDArray, y: Any, classes: Any, size: float, prefix: str = "class "
 ) -> list[Any]:
-    """Draw the points, each class with a colour and a marker of its own."""
+    """Draw the points; each class has a colour and a marker of its own."""
     y = np.asarray(y)
     if len(y) != len(points):
         raise ValueError(
@@ -131,6 +131,7 @@ def mark_support(ax: Any, support: Any, size: float) -> tuple[Any, Any]:
             (support.is_bound, "support vector, at bound", 2.2),
         ]
     rings: list[Any] = [None, None]
+    scale = np.sqrt(size / 28.0)  # widths are those of samples of the usual size
     for k, (chosen, label, width) in enumerate(kinds):
         if chosen.any():
             rings[k] = ax.scatter(
@@ -138,7 +139,7 @@ def mark_support(ax: Any, support: Any, size: float) -> tuple[Any, Any]:
                 s=4.0 * size,
                 facecolors="none",
                 edgecolors="black",
-                linewidths=width,
+                linewidths=scale * width,
                 label=label,
                 zorder=3,
             )

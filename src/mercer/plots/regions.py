@@ -28,15 +28,16 @@ class DecisionRegionsDisplay(Display):
 
     For two classes with decision function :math:`f` the lines are the boundary
     :math:`f(x) = 0` and the margins :math:`f(x) = \pm 1`. Support vectors carry rings:
-    thin ones are free, :math:`0 < \alpha_i < C_i`, and lie on the margin; thick ones
-    are at their bound, :math:`\alpha_i = C_i`, inside the margin or on the wrong side.
+    a thin ring means a free coefficient, :math:`0 < \alpha_i < C_i`, on the margin; a
+    thick ring means a coefficient at its bound, :math:`\alpha_i = C_i`, for a sample
+    inside the margin or on the wrong side.
 
     Parameters
     ----------
     plane : Plane
         The grid in the plane.
     regions : ndarray of int with the shape of the grid
-        Which class is predicted where, counted from 0.
+        The number of the predicted class at every point, counted from 0.
     classes : ndarray of shape (n_classes,)
         Names of the classes.
     decision : ndarray with the shape of the grid, default=None
@@ -56,12 +57,12 @@ class DecisionRegionsDisplay(Display):
     surface_ : QuadMesh
         The regions.
     boundary_ : list of QuadContourSet
-        Boundaries between classes.
+        The boundaries between classes.
     margin_ : QuadContourSet or None
     points_ : list of PathCollection
         The samples, class by class.
     free_, bound_ : PathCollection or None
-        Rings of the support vectors.
+        Rings around the support vectors.
 
     Examples
     --------
@@ -115,19 +116,21 @@ class DecisionRegionsDisplay(Display):
         Parameters
         ----------
         estimator : classifier
-            Ours, or any other; support vectors are drawn where it has them.
+            A classifier of Mercer or any other; its support vectors are drawn if it has
+            some.
         X : array of shape (n_samples, 2)
-            Samples to draw; for support vectors of a pipeline those of the fit.
+            Samples to draw. The support vectors of a pipeline can be drawn only among
+            the samples of its fit.
         y : array of shape (n_samples,)
             Their classes.
         support : bool, default=True
             Whether to mark the support vectors.
         sample_weight : array of shape (n_samples,), default=None
-            The weights of the fit, where it had some: they are factors of the bounds.
+            The weights of the fit if it had some: they are factors of the bounds.
         grid_resolution : int, default=300
-            Points of the grid in each direction.
+            Number of points of the grid in each direction.
         margin_around : float, default=0.1
-            Room around the samples, as a share of their range.
+            Room around the samples as a share of their range.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         **kwargs
@@ -175,7 +178,7 @@ class DecisionRegionsDisplay(Display):
         margins : bool, default=True
             Whether to draw the lines where the decision value is ±1.
         legend : bool, default=True
-            Whether to explain the marks, to the right of the axes.
+            Whether to explain the marks to the right of the axes.
         title : str, default=None
         size : float, default=28.0
             Area of a marker in square points.
@@ -190,8 +193,7 @@ class DecisionRegionsDisplay(Display):
         ax.set(xlabel=self.labels[0], ylabel=self.labels[1], title=title)
         ax.set(xlim=self.plane.limits(0), ylim=self.plane.limits(1))
         if legend and ax.get_legend_handles_labels()[0]:
-            # Beside the axes: inside it would hide samples.
-            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+            self._legend_beside()
         return self
 
     def _draw_regions(self, ax: Any, margins: bool) -> None:
@@ -204,7 +206,8 @@ class DecisionRegionsDisplay(Display):
         self.margin_ = None
         thick: dict[str, Any] = {"colors": "black", "linewidths": 1.5, "zorder": 1}
         if self.decision is None:
-            # One class at a time: between the first and the third lies no second.
+            # A contour of class numbers would show a second class between the first and
+            # the third, so each class has a contour of its own.
             self.boundary_ = [
                 ax.contour(xx, yy, (self.regions == k).astype(float), [0.5], **thick)
                 for k in np.unique(self.regions)[1:]

@@ -1,4 +1,4 @@
-"""ROC curves on one pair of axes: by class, by kernel, by model."""
+"""ROC curves of classes, kernels or models on one pair of axes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import RocCurveDisplay
+from sklearn.metrics import RocCurveDisplay, auc, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.display import Display
-from mercer.plots.style import COLORS, LINES, distinct, load_pyplot
+from mercer.plots.style import line_styles, load_pyplot
 
 __all__ = ["RocCurvesDisplay"]
 
@@ -21,7 +21,8 @@ class RocCurvesDisplay(Display):
     Parameters
     ----------
     curves : mapping of str to pair of arrays
-        For each curve which samples are positive, and their scores.
+        The false and the true positive rates of each curve, as scikit-learn's
+        ``roc_curve`` returns them.
 
     Attributes
     ----------
@@ -45,7 +46,17 @@ class RocCurvesDisplay(Display):
     def __init__(self, curves: Mapping[str, tuple[Any, Any]]):
         if not curves:
             raise ValueError("RocCurvesDisplay: there are no curves.")
-        self.curves = curves
+        self.curves = {
+            name: (np.asarray(fpr), np.asarray(tpr))
+            for name, (fpr, tpr) in curves.items()
+        }
+
+    @classmethod
+    def from_rates(
+        cls, curves: Mapping[str, tuple[Any, Any]], **kwargs: Any
+    ) -> RocCurvesDisplay:
+        """Draw false and true positive rates; keywords are those of :meth:`plot`."""
+        return cls(curves).plot(**kwargs)
 
     @classmethod
     def from_scores(
@@ -63,9 +74,9 @@ class RocCurvesDisplay(Display):
         y_true : array of shape (n_samples,)
             Two classes.
         scores : mapping of str to array of shape (n_samples,)
-            For each name the scores, larger for the positive class.
+            The scores of each curve, larger for the positive class.
         pos_label : label, default=None
-            The positive class; None is the larger one.
+            The positive class; None means the larger one.
         **kwargs
             For :meth:`plot`.
         """
@@ -74,7 +85,7 @@ class RocCurvesDisplay(Display):
         if len(classes) != 2:
             raise ValueError(
                 f"RocCurvesDisplay: y_true must have two classes, got {len(classes)}. "
-                "For more use from_estimator or from_decision."
+                "Use from_estimator or from_decision for more classes."
             )
         positive = classes[1] if pos_label is None else pos_label
         if positive not in classes:
@@ -83,7 +94,8 @@ class RocCurvesDisplay(Display):
                 f"{', '.join(map(str, classes))}."
             )
         sides = y_true == positive
-        return cls({str(k): (sides, v) for k, v in scores.items()}).plot(**kwargs)
+        curves = {str(k): roc_curve(sides, v)[:2] for k, v in scores.items()}
+        return cls(curves).plot(**kwargs)
 
     @classmethod
     def from_estimators(
@@ -100,10 +112,10 @@ class RocCurvesDisplay(Display):
         Parameters
         ----------
         estimators : mapping of str to classifier
-            Each by the name of its curve, such as its kernel.
+            The classifiers by the names of their curves.
         X, y : samples and their classes
         pos_label : label, default=None
-            The positive class; None is the second one.
+            The positive class; None means the second one.
         **kwargs
             For :meth:`plot`.
         """
@@ -113,7 +125,7 @@ class RocCurvesDisplay(Display):
             values = np.asarray(estimator.decision_function(X))
             if values.ndim > 1:
                 raise ValueError(
-                    f"RocCurvesDisplay: {name} tells more than two classes apart. Use "
+                    f"RocCurvesDisplay: {name} has more than two classes. Use "
                     "from_estimator for a curve of each class."
                 )
             is_first = pos_label is not None and pos_label == estimator.classes_[0]
@@ -129,7 +141,7 @@ class RocCurvesDisplay(Display):
         Parameters
         ----------
         estimator : classifier
-            With a ``decision_function`` that has a column for each class.
+            Its ``decision_function`` must have a column for each class.
         X, y : samples and their classes
         **kwargs
             For :meth:`plot`.
@@ -149,9 +161,10 @@ class RocCurvesDisplay(Display):
         ----------
         y_true : array of shape (n_samples,)
         decision : array of shape (n_samples, n_classes)
-            For two classes also (n_samples,), larger for the second.
+            For two classes the shape may be (n_samples,), with larger values for the
+            second class.
         classes : array of shape (n_classes,), default=None
-            The class of each column; None is those of y_true, sorted.
+            The class of each column; None sorts the classes of y_true.
         **kwargs
             For :meth:`plot`.
         """
@@ -161,18 +174,20 @@ class RocCurvesDisplay(Display):
             decision = np.stack([-decision, decision], axis=1)
         if decision.shape != (len(y_true), len(classes)):
             raise ValueError(
-                f"RocCurvesDisplay: decision values of shape {decision.shape} have no "
-                f"column for each of {len(classes)} classes and row for each of "
-                f"{len(y_true)} samples. A model with decision_function_shape='ovo' "
-                "needs 'ovr'."
+                f"RocCurvesDisplay: decision values must have shape ({len(y_true)}, "
+                f"{len(classes)}), for the samples and classes, got {decision.shape}. "
+                "A model with decision_function_shape='ovo' needs 'ovr'."
             )
         sides = [y_true == name for name in classes]
-        # A class that is nowhere, or everywhere, has no curve.
+        # A class without positive or without negative samples has no curve.
         present = [k for k, side in enumerate(sides) if side.any() and not side.all()]
         if len(classes) == 2:
-            present = present[-1:]  # the other is the same curve
+            present = present[-1:]  # both classes have the same curve
         return cls(
-            {f"class {classes[k]}": (sides[k], decision[:, k]) for k in present}
+            {
+                f"class {classes[k]}": roc_curve(sides[k], decision[:, k])[:2]
+                for k in present
+            }
         ).plot(**kwargs)
 
     def plot(
@@ -190,25 +205,20 @@ class RocCurvesDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         log : bool, default=False
-            Whether false positives are on a logarithmic scale, which spreads curves of
-            good models that the corner hides.
+            Whether the axis of false positives is logarithmic, which spreads the curves
+            of good models.
         legend : bool, default=True
         title : str, default=None
         """
         ax = self._open(ax, (6.0, 5.0))
-        n = len(self.curves)
-        styles = zip(
-            self.curves.items(), distinct(COLORS, n), distinct(LINES, n), strict=True
-        )
+        styles = line_styles(len(self.curves), markers=False)
         self.displays_ = {
-            name: RocCurveDisplay.from_predictions(
-                sides,
-                scores,
-                name=name,
-                ax=ax,
-                curve_kwargs={"color": color, "linestyle": line, "linewidth": 1.8},
+            name: RocCurveDisplay(
+                fpr=fpr, tpr=tpr, roc_auc=auc(fpr, tpr), name=name
+            ).plot(ax=ax, curve_kwargs={"linewidth": 1.8, **style})
+            for (name, (fpr, tpr)), style in zip(
+                self.curves.items(), styles, strict=True
             )
-            for (name, (sides, scores)), color, line in styles
         }
         self.lines_ = [display.line_ for display in self.displays_.values()]
         grid = np.geomspace(1e-6, 1.0, 100) if log else np.array([0.0, 1.0])
@@ -217,12 +227,14 @@ class RocCurvesDisplay(Display):
         )
         ax.set(xlabel="false positive rate", ylabel="true positive rate", title=title)
         if log:
-            fewest = min(np.size(s) - np.sum(s) for s, _ in self.curves.values())
+            # Rates of 0 have no place on this axis; it begins below the smallest other.
+            rates = np.concatenate([np.ravel(fpr) for fpr, _ in self.curves.values()])
             ax.set_aspect("auto")
             ax.set_xscale("log")
-            ax.set_xlim(0.5 / max(fewest, 1), 1.0)
+            ax.set_xlim(0.5 * rates[rates > 0].min(initial=1.0), 1.0)
         if legend:
-            ax.legend(loc="lower right", fontsize="small")
+            # On a logarithmic axis the chance line passes the lower right corner.
+            ax.legend(loc="best" if log else "lower right", fontsize="small")
         elif ax.get_legend() is not None:
             ax.get_legend().remove()
         return self

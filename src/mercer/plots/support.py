@@ -1,4 +1,4 @@
-"""Which support vectors are free, and which are at their bound."""
+"""Support vectors in the plane: which of them are free, and which at their bound."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mercer.plots.plane import final_step
 
 __all__ = ["Support", "find_support", "training_rows"]
 
-# Relative distance from the bound at which a coefficient counts as being there: single
-# precision.
+# A coefficient counts as being at its bound within this relative distance, which is
+# the precision of float32.
 AT_BOUND = 1e-6
 
 
@@ -22,23 +22,25 @@ class Support(NamedTuple):
     """Support vectors in the plane."""
 
     points: NDArray  #: (n, 2)
-    is_bound: NDArray | None  #: whether each is at its bound; None if that is unknown
+    is_bound: (
+        NDArray | None
+    )  #: whether each vector is at its bound; None if that is unknown
 
 
 def dense(values: Any) -> NDArray:
-    """Return an array, from a sparse matrix too."""
+    """Return an array, or the dense form of a sparse matrix."""
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
 
 
 def training_rows(estimator: Any, X: Any) -> NDArray | None:
-    """Return ``support_`` if X are the samples of the fit, else None."""
+    """Return ``support_`` if X has the samples of the fit, and None otherwise."""
     machine = final_step(estimator)
     rows = np.asarray(machine.support_)
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_samples != machine.shape_fit_[0]:
         return None
     known = dense(machine.support_vectors_)
-    if known.shape[0] != len(rows):  # a precomputed kernel keeps no samples
+    if known.shape[0] != len(rows):  # with a precomputed kernel there are no samples
         return None
     seen = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) else X
     seen = dense(seen)[rows]
@@ -58,7 +60,8 @@ def find_support(
     if isinstance(estimator, Pipeline):
         raise ValueError(
             "The support vectors of a pipeline can be drawn among the samples of its "
-            "fit only, and X are others. Give those, or support=False."
+            "fit only, and X has other samples. Give the samples of the fit, or "
+            "support=False."
         )
     bound = None
     if machine.n_support_.sum() == len(machine.support_):
@@ -68,13 +71,16 @@ def find_support(
 
 
 def _is_bound(machine: Any, names: NDArray, sample_weight: Any) -> NDArray | None:
-    """Say which support vectors, of these classes, have a coefficient at its bound."""
+    """Return which support vectors have a coefficient at its bound.
+
+    ``names`` are the classes of the support vectors.
+    """
     C = getattr(machine, "C", None)
     coef = np.abs(dense(machine.dual_coef_))
-    # Not hasattr: scikit-learn's SVC has a nu that it does not use.
+    # hasattr would not do: scikit-learn's SVC has a nu that it does not use.
     if "nu" in machine.get_params():
-        # The bound is 1 / ρ, which is not kept. Two coefficients or more that are
-        # equal and largest are there.
+        # The bound is 1 / ρ, which the machine does not keep. If two or more
+        # coefficients are equal and largest, they are at the bound.
         is_plain = sample_weight is None and (machine.class_weight_ == 1.0).all()
         is_largest = (coef >= (1.0 - AT_BOUND) * coef.max()).any(axis=0)
         knows = is_plain and len(coef) == 1 and is_largest.sum() > 1

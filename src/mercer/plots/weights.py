@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.plots.display import Display
+from mercer.plots.bars import BarsDisplay
 from mercer.plots.plane import final_step
-from mercer.plots.style import COLORS, HATCHES, distinct, load_pyplot
+from mercer.plots.style import load_pyplot
 
 __all__ = ["KernelWeightsDisplay"]
 
 
-class KernelWeightsDisplay(Display):
-    """Weights of the kernels of a sum, a bar for each.
+class KernelWeightsDisplay(BarsDisplay):
+    """Weights of the kernels of a sum, one bar for each.
 
     Parameters
     ----------
@@ -48,23 +49,14 @@ class KernelWeightsDisplay(Display):
         names: Sequence[Any] | None = None,
         sets: Sequence[Any] | None = None,
     ):
-        self.weights = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        n_sets, n_kernels = self.weights.shape
-        if not n_kernels:
-            raise ValueError("KernelWeightsDisplay: there are no weights.")
         if names is None:
-            names = [f"kernel {k}" for k in range(n_kernels)]
-        self.names = [str(name) for name in names]
-        self.sets = None if sets is None else [str(name) for name in sets]
-        for what, given, count in (
-            ("kernels", self.names, n_kernels),
-            ("sets", self.sets, n_sets),
-        ):
-            if given is not None and len(given) != count:
-                raise ValueError(
-                    f"KernelWeightsDisplay: weights of shape {self.weights.shape} need "
-                    f"names of {count} {what}, got {len(given)}."
-                )
+            names = [f"kernel {k}" for k in range(np.shape(weights)[-1])]
+        super().__init__(weights, names=names, sets=sets)
+
+    @property
+    def weights(self) -> NDArray:
+        """The weights, of shape (n_sets, n_kernels)."""
+        return self.values
 
     @classmethod
     def from_weights(
@@ -93,8 +85,8 @@ class KernelWeightsDisplay(Display):
         estimator : estimator with ``weights_`` of shape (n_kernels,), or a row for each
             of its machines
         names : sequence of str, default=None
-            Names of the kernels; None takes them from its parameter ``kernels``, which
-            may be a list, pairs of names and kernels, or a mapping.
+            Names of the kernels; None takes them from the parameter ``kernels`` of the
+            estimator, which may be a list, pairs of names and kernels, or a mapping.
         **kwargs
             For :meth:`plot`.
         """
@@ -122,7 +114,7 @@ class KernelWeightsDisplay(Display):
         ax: Any = None,
         *,
         values_format: str = ".2f",
-        xlabel: str = "weight",
+        xlabel: str | None = "weight",
         title: str | None = None,
     ) -> KernelWeightsDisplay:
         """Draw.
@@ -132,40 +124,11 @@ class KernelWeightsDisplay(Display):
         ax : matplotlib Axes, default=None
             Where to draw; None makes a figure.
         values_format : str, default=".2f"
-            How the numbers at the bars are written; empty for none.
+            Format of the numbers at the bars; an empty string omits them.
         xlabel : str, default="weight"
         title : str, default=None
         """
-        n_sets, n_kernels = self.weights.shape
-        height = max(2.0, 0.4 * n_kernels * max(1.0, 0.6 * n_sets) + 1.0)
-        ax = self._open(ax, (6.0, height))
-        thickness = 0.8 / n_sets
-        styles = zip(distinct(COLORS, n_sets), distinct(HATCHES, n_sets), strict=True)
-        self.bars_ = []
-        for k, (color, hatch) in enumerate(styles):
-            places = np.arange(n_kernels) + (k - (n_sets - 1) / 2) * thickness
-            bars = ax.barh(
-                places,
-                self.weights[k],
-                thickness,
-                color=color,
-                hatch=hatch,
-                edgecolor="black",
-                linewidth=0.6,
-                label=None if self.sets is None else self.sets[k],
-            )
-            self.bars_.append(bars)
-            if values_format:
-                texts = [format(w, values_format) for w in self.weights[k]]
-                ax.bar_label(bars, texts, padding=3, fontsize="small")
-        ax.set_yticks(range(n_kernels), self.names)
-        ax.invert_yaxis()  # the first kernel on top
-        ax.margins(x=0.12)
-        ax.axvline(0.0, color="black", lw=0.8)
-        ax.set(xlabel=xlabel, title=title)
-        if self.sets is not None:
-            ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
-        return self
+        return super().plot(ax, values_format=values_format, xlabel=xlabel, title=title)
 
 
 def _names(kernels: Any, count: int) -> list[str] | None:

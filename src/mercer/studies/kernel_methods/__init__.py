@@ -1,0 +1,21 @@
+"""PCA, k-means, one-class and online machines, with and without kernels."""
+
+from mercer.studies.kernel_methods.clusters import clusters
+from mercer.studies.kernel_methods.one_class import balls
+from mercer.studies.kernel_methods.online import best, online_machines, passive
+from mercer.studies.kernel_methods.pca import pca_pictures, pca_scaling
+from mercer.studies.kernel_methods.protocol import STATEMENT
+from mercer.studies.study import Step, Study
+
+__all__ = ["STUDY"]
+
+STEPS = (
+    Step("PCA in pictures", pca_pictures),
+    Step("PCA against n and γ", pca_scaling),
+    Step("k-means", clusters),
+    Step("one-class machines", balls),
+    Step("passive-aggressive", passive),
+    Step("online machines", online_machines),
+    Step("best model", best),
+)
+STUDY = Study(**STATEMENT, steps=lambda run: list(STEPS))

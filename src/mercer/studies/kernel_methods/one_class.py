@@ -1,0 +1,89 @@
+"""Machines that enclose one class, in the study ``kernel-methods``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer import SVC, SVDD, OneClassSVM
+from mercer.datasets import make_moons
+from mercer.plots import DecisionRegionsDisplay, OneClassDisplay
+from mercer.studies.panels import plane_panel
+from mercer.studies.results import Figure, Item, Row
+from mercer.studies.study import Run
+
+__all__ = ["balls"]
+
+
+def balls(run: Run) -> Iterator[Item]:
+    """Compare hard and soft SVDD, one-class SVM and a two-class machine."""
+    X, y = make_moons(run.pick(200, 200, 80), noise=0.12, random_state=run.seed)
+    own, n = X[y == 0], int((y == 0).sum())
+    gamma = 1.5
+    hard = SVDD(kernel="rbf", gamma=gamma)
+    soft = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n))
+    wide = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=0.02)
+    narrow = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=-0.02)
+    single = OneClassSVM(kernel="rbf", gamma=gamma, nu=0.1)
+    ways = {
+        "SVDD, hard": hard,
+        "SVDD, soft": soft,
+        "SVDD, soft, wider": wide,
+        "SVDD, soft, narrower": narrow,
+        "one-class SVM": single,
+    }
+    panels = []
+    for name, model in ways.items():
+        started = time.perf_counter()
+        model.fit(own)
+        seconds = time.perf_counter() - started
+        # Samples on the boundary count as inside, within the tolerance.
+        inside = model.decision_function(X) >= -model.tol
+        yield Row(
+            "balls",
+            name,
+            _caught(inside, y == 0),
+            seconds=seconds,
+            gap=float(model.dual_gap_),
+        )
+        panels.append(
+            plane_panel(
+                OneClassDisplay.from_estimator,
+                model,
+                own,
+                others=X[y == 1],
+                levels=False,
+                title=name,
+            )
+        )
+    machine = SVC(kernel="rbf", gamma=gamma).fit(X, y)
+    values = _caught(machine.predict(X) == 0, y == 0)
+    yield Row("balls", "two-class SVM", values, gap=float(np.sum(machine.dual_gap_)))
+    panels.append(
+        plane_panel(
+            DecisionRegionsDisplay.from_estimator,
+            machine,
+            X,
+            y,
+            title="two-class SVM",
+        )
+    )
+    yield Figure(
+        "balls",
+        "Machines that enclose one class: circles are inside, squares on the boundary, "
+        "crosses are outliers, and grey triangles are the other class. The machine of "
+        "the last panel is trained on both classes.",
+        tuple(panels),
+    )
+
+
+def _caught(inside: NDArray, own: NDArray) -> dict[str, float]:
+    """Return precision and recall of the enclosed class in per cent."""
+    right = float((inside & own).sum())
+    return {
+        "precision": 100 * right / max(inside.sum(), 1),
+        "recall": 100 * right / own.sum(),
+    }

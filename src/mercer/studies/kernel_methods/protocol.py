@@ -1,0 +1,97 @@
+"""The protocol of the study ``kernel-methods``; its report printed no numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.studies.study import ResultTable
+
+__all__ = ["GAMMAS", "KERNELS", "STATEMENT"]
+
+GAMMAS = (0.5, 1, 2, 3, 5, 7, 10, 13, 16, 20, 30)
+KERNELS: dict[str, dict[str, Any]] = {
+    "cosine": {"kernel": "cosine"},
+    "polynomial": {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1},
+    "Gaussian": {"kernel": "rbf", "gamma": 1.0},
+}
+
+
+STATEMENT: dict[str, Any] = {
+    "name": "kernel-methods",
+    "title": "Kernel methods, offline and online",
+    "about": (
+        "PCA, k-means and the enclosing ball with and without kernels; "
+        "passive-aggressive and online support vector machines. The report has "
+        "pictures but no tables of numbers."
+    ),
+    "protocol": (
+        "PCA is computed from covariance eigenvalues and by SVD, kernel PCA with "
+        "cosine, polynomial and Gaussian kernels; time and variance are measured "
+        "against n and γ.",
+        "The report's “Gaussian projection” is pointwise, exp(−γ(x − mean)²), before "
+        "plain PCA or k-means. The page shows it beside true kernel PCA and true "
+        "kernel k-means.",
+        "SVDD minimises αᵀGα − Σ αᵢGᵢᵢ with Σα = 1 and 0 ≤ αᵢ ≤ C; it is hard or soft, "
+        "wider or narrower.",
+        "Passive-aggressive machines see 200 training and 100 test samples with noise. "
+        "They use three updates, sample by sample or in groups, with and without a "
+        "kernel.",
+        "LASVM and online SMO learn n samples, starting from nothing or from a machine "
+        "fitted on half of them.",
+    ),
+    "errata": (
+        "Passive-aggressive machines update on any positive loss, not only on a wrong "
+        "sign.",
+        "LASVM's reprocess removes only samples with α = 0 that cannot come back, and "
+        "“finish” repeats while δ > τ.",
+        "Steps are clipped by both bounds: λ = min((gᵢ−gⱼ)/(Kᵢᵢ+Kⱼⱼ−2Kᵢⱼ), Bᵢ−αᵢ, "
+        "αⱼ−Aⱼ).",
+        "The methods that the report calls kernel PCA and kernel k-means are neither: "
+        "its projection maps each coordinate by itself and keeps the number of "
+        "dimensions.",
+    ),
+    "tables": (
+        ResultTable(
+            "best",
+            "Beyond the report",
+            {"test": "test %", "setting": "chosen"},
+            ("test",),
+        ),
+        ResultTable(
+            "pca",
+            "Variance in two components",
+            {"variance": "variance %"},
+            ("variance",),
+        ),
+        ResultTable(
+            "clusters", "Clusters: labels that differ", {"error": "error %"}, ("error",)
+        ),
+        ResultTable(
+            "balls",
+            "Machines that enclose one class",
+            {"precision": "precision %", "recall": "recall %"},
+            ("precision", "recall"),
+        ),
+        ResultTable(
+            "passive",
+            "Passive-aggressive",
+            {
+                "train": "training %",
+                "test": "test %",
+                "grouped": "in groups of 20, test %",
+            },
+            ("train", "test", "grouped"),
+        ),
+        ResultTable(
+            "online",
+            "Online support vector machines",
+            {
+                "n": "n",
+                "test": "test %",
+                "held": "samples held",
+                "infer": "inference, s",
+            },
+            ("test",),
+        ),
+    ),
+}

@@ -1,0 +1,137 @@
+"""Run the steps of studies, store their outcomes, and write the page."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+import mercer
+from mercer.studies.data import Data, data_folder
+from mercer.studies.report.computer import describe_computer
+from mercer.studies.report.outcomes import Outcome, Report, StudyReport
+from mercer.studies.report.page import render
+from mercer.studies.report.stored_results import StoredResults, step_key, write_text
+from mercer.studies.report.watch import Watcher, make_watcher
+from mercer.studies.results import Item, Unavailable
+from mercer.studies.study import Run, Step, Study
+
+__all__ = ["run_studies"]
+
+
+def run_studies(
+    studies: Sequence[Study],
+    *,
+    data: str | Path | None,
+    out: Path,
+    quick: bool,
+    seed: int,
+    progress: Any,
+    sample: bool,
+    fresh: bool,
+) -> Report:
+    """Run studies and write the page; see :func:`mercer.studies.reproduce`."""
+    watcher = make_watcher(progress)
+    started = time.perf_counter()
+    with data_folder(data):
+        run = Run(Data(sample=sample, seed=seed), seed, quick)
+        steps = [study.steps(run) for study in studies]
+        n_steps = sum(map(len, steps))
+        reports: list[StudyReport] = []
+
+        def write() -> Report:
+            report = Report(
+                reports,
+                run.data.describe(),
+                run.data.is_full,
+                quick,
+                seed,
+                time.perf_counter() - started,
+                describe_computer(),
+                out / "index.html",
+                n_steps - sum(len(r.outcomes) for r in reports),
+            )
+            write_text(report.page, render(report))
+            return report
+
+        with watcher.watch(n_steps):
+            for study, own in zip(studies, steps, strict=True):
+                outcomes: list[Outcome] = []
+                reports.append(StudyReport(study, outcomes))
+                try:
+                    _run_study(study, own, run, out, watcher, fresh, outcomes)
+                except BaseException:
+                    # The page shows what an interrupted run has computed so far.
+                    write()
+                    raise
+                run.forget()
+        return write()
+
+
+def _run_study(
+    study: Study,
+    steps: Sequence[Step],
+    run: Run,
+    out: Path,
+    watcher: Watcher,
+    fresh: bool,
+    outcomes: list[Outcome],
+) -> None:
+    """Run the steps that are not stored, and append all outcomes to the list."""
+    stored = StoredResults(out / "results", study.name)
+    for step in steps:
+        facts = [
+            mercer.__version__,
+            _source(step),
+            run.data.fingerprint,
+            run.seed,
+            run.quick,
+        ]
+        key = step_key(study.name, step.name, step.settings, facts)
+        known = None if fresh else stored.get(key)
+        if known is not None and known.status == "done":
+            watcher.skip(study.name, step.name)
+            outcomes.append(known)
+            continue
+        watcher.begin(study.name, step.name)
+        outcome = _run_step(step, run)
+        stored.put(key, outcome)
+        outcomes.append(outcome)
+        watcher.end(study.name, outcome)
+
+
+def _source(step: Step) -> str:
+    """Return a digest of the code in the folder of a step.
+
+    A study is a folder, so that its steps run again when any of its code changes.
+    """
+    file = inspect.getsourcefile(step.work)
+    if file is None:
+        return ""
+    digest = hashlib.sha256()
+    for path in sorted(Path(file).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _run_step(step: Step, run: Run) -> Outcome:
+    started = time.perf_counter()
+    items: list[Item] = []
+    status, message = "done", ""
+    try:
+        with warnings.catch_warnings():
+            # Some studies stop solvers early on purpose; the page shows the gap.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "Kernel values could not be shared")
+            items.extend(step.work(run, **step.settings))
+    except Unavailable as reason:
+        status, message = "unavailable", str(reason)
+    except Exception as error:  # any failure is reported, and the other steps go on
+        status, message = "failed", f"{type(error).__name__}: {error}"
+    return Outcome(step.name, status, time.perf_counter() - started, items, message)
