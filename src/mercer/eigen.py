@@ -1,13 +1,14 @@
-r"""The leading eigenvectors of a symmetric matrix that is known by its products.
+r"""Leading eigenvectors of a symmetric matrix, given by its products with vectors.
 
-*Block Lanczos* in the form that rounding cannot hurt: an orthonormal basis :math:`Q` is
-kept with its products :math:`AQ`; the eigenvectors of :math:`Q^T A Q` give the best
-vectors of its span (Rayleigh–Ritz), and what these leave over,
-:math:`r = A v - \theta v`, are the directions to add.  In exact arithmetic they span
-the Krylov space.  A basis that has grown too large is cut down to its best vectors.
+*Block Lanczos* is used in a form that is robust to rounding.  It keeps an orthonormal
+basis :math:`Q` and the products :math:`AQ`.  The eigenvectors of :math:`Q^T A Q` give
+the best approximations in the span of :math:`Q` (Rayleigh–Ritz), and their residuals
+:math:`r = A v - \theta v` are the directions to add.  In exact arithmetic the basis
+spans the Krylov space.  A basis that has grown too large is reduced to its best
+vectors.
 
-Each :math:`r` is also the certificate: some eigenvalue lies within
-:math:`\|r\|` of :math:`\theta`.
+Each :math:`r` is also a certificate: some eigenvalue lies within :math:`\|r\|` of
+:math:`\theta`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ __all__ = [
 
 Times = Callable[[NDArray], NDArray]
 
-# Vectors that one pass over the matrix multiplies: fewer and it waits for memory.
+# Number of vectors that one pass over the matrix multiplies. With fewer, the time would
+# be spent waiting for memory.
 LEAST_BLOCK, MOST_BLOCK = 8, 32
-# Vectors beyond those that are wanted: the more, the fewer passes.
+# Number of vectors beyond the wanted ones: more vectors need fewer passes.
 MORE = 8
-# Blocks of a basis before it is cut down.
+# Largest number of blocks in a basis before it is reduced.
 MOST_BLOCKS = 12
 # Blocks that are added to the wanted vectors before it is, where memory is short.
 LEAST_BLOCKS = 3
@@ -49,17 +51,17 @@ OVERSAMPLES = 10
 
 
 class Eigen(NamedTuple):
-    """Eigenvalues from the largest down, vectors, and how exact they are."""
+    """Eigenvalues in descending order, eigenvectors, and their accuracy."""
 
     values: NDArray
-    vectors: NDArray  #: as columns
-    residuals: NDArray  #: ‖Av − θv‖ for each
-    n_iter: int  #: passes over the matrix
+    vectors: NDArray  #: eigenvectors as columns
+    residuals: NDArray  #: ‖Av − θv‖ for each eigenvector
+    n_iter: int  #: number of passes over the matrix
     converged: bool
 
 
 def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
-    """Return an orthonormal basis of what ``V`` adds to the span of ``Q``."""
+    """Return an orthonormal basis of the part of ``V`` orthogonal to ``Q``."""
     norms = np.linalg.norm(V, axis=0)
     V = V / np.where(norms > 0, norms, 1.0)
     for _ in range(3):
@@ -67,7 +69,7 @@ def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
         V, R = linalg.qr(V, mode="economic", check_finite=False)
         lost = np.abs(np.diagonal(R)) < 1e-10
         if not lost.any():
-            # Twice is enough, but only if the second time changes little.
+            # Repeat until the vectors hardly change any more.
             if np.abs(np.diagonal(R)).min() > 0.5:
                 break
             continue
@@ -76,12 +78,12 @@ def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
 
 
 def noise(dtype: np.dtype, n: int) -> float:
-    """Return the relative residual that rounding allows to ask for."""
+    """Return the smallest relative residual that can be reached despite rounding."""
     return 20.0 * float(np.finfo(dtype).eps) * np.sqrt(np.log2(max(n, 2)))
 
 
 def block_size(k: int, n: int) -> int:
-    """Return how many vectors Lanczos multiplies at once, for ``k`` wanted ones."""
+    """Return the number of vectors in a block if ``k`` eigenvectors are wanted."""
     return min(int(np.clip(k + MORE, LEAST_BLOCK, MOST_BLOCK)), n)
 
 
@@ -151,7 +153,8 @@ def lanczos(
             good = is_done or stalled
             vectors = basis.Q @ S[:, :k]
             return Eigen(theta[:k], vectors, residuals[:k], n_iter, bool(good))
-        # Of the wanted ones that are not there yet, then of the next ones.
+        # The new directions are the residuals that are still too large, in the order of
+        # the eigenvalues, and then the others.
         order = np.argsort(residuals <= goal * scale, kind="stable")
         new = R[:, order[:block]]
         if basis.size + block > most and most < n:
@@ -159,10 +162,10 @@ def lanczos(
 
 
 class _Basis:
-    """Orthonormal vectors, their products, and the matrix in their coordinates."""
+    """An orthonormal basis Q, the products AQ, and the matrix QᵀAQ."""
 
     def __init__(self, n: int, most: int):
-        # By columns, so that adding some moves nothing.
+        # In column-major order, added columns follow the old ones in memory.
         self._Q = np.empty((n, most), order="F")
         self._AQ = np.empty((n, most), order="F")
         self._H = np.empty((most, most))
@@ -187,13 +190,13 @@ class _Basis:
         self._H[old : self.size, old : self.size] = (square + square.T) / 2
 
     def solve(self) -> tuple[NDArray, NDArray]:
-        """Return all eigenvalues within the span, and their coordinates."""
+        """Return the eigenvalues of QᵀAQ in descending order, and its eigenvectors."""
         H = self._H[: self.size, : self.size]
         theta, S = linalg.eigh(H, check_finite=False)
         return theta[::-1], S[:, ::-1]
 
     def cut(self, theta: NDArray, S: NDArray) -> None:
-        """Keep the span of some eigenvectors."""
+        """Reduce the basis to the span of some eigenvectors."""
         Q, AQ = self.Q @ S, self.AQ @ S
         self.size = S.shape[1]
         self._Q[:, : self.size], self._AQ[:, : self.size] = Q, AQ
@@ -201,7 +204,7 @@ class _Basis:
 
 
 def dense(matrix: NDArray, k: int) -> Eigen:
-    """Decompose a matrix that is at hand, in its own precision; it is overwritten."""
+    """Decompose a matrix in memory, in its own precision; the matrix is overwritten."""
     n = len(matrix)
     # The transpose is in the order of LAPACK, which would copy the matrix otherwise.
     theta, V = linalg.eigh(
@@ -225,7 +228,7 @@ def arpack(
 ) -> Eigen:
     """Run ARPACK on the products, one vector at a time.
 
-    It finds less than all; where all are wanted the matrix is formed.
+    ARPACK cannot find all eigenvectors; if all are wanted, the matrix is formed.
     """
     if k >= n:
         matrix = times(np.eye(n))
@@ -258,9 +261,9 @@ def arpack(
 def randomized(
     times: Times, n: int, k: int, n_power: int, rng: np.random.RandomState
 ) -> Eigen:
-    """Iterate a random subspace, and take the eigenvalues largest in modulus.
+    """Iterate a random subspace, and return the eigenvalues of largest modulus.
 
-    No tolerance is asked for: the residuals say what came out.
+    There is no tolerance; the residuals show the accuracy of the result.
     """
     Q = rng.standard_normal((n, min(n, k + OVERSAMPLES)))
     for _ in range(n_power + 1):

@@ -1,10 +1,11 @@
-r"""Products of a Gram matrix with a few vectors, inside the memory budget.
+r"""Products of a Gram matrix with a few vectors, within the memory budget.
 
-The matrix is cut into strips of rows, of which the part right of the diagonal is
-enough: :math:`K V` needs a strip :math:`T` twice, for its own rows and, transposed, for
-those of its columns.  As many strips are kept as the budget holds; the others are
-computed again for every product.  Products are taken in the precision of the data and
-added up in double precision, in an order that does not depend on the threads.
+The matrix is divided into strips of rows, and only the part of a strip from the
+diagonal to the right is used: :math:`K V` uses a strip :math:`T` twice, once for its
+own rows and once, transposed, for the rows of its columns.  As many strips are kept as
+fit into the budget; the others are computed again for every product.  Products are
+computed in the precision of the data and added in double precision, in an order that
+does not depend on the threads.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from mercer.threads import Threads
 
 __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 
-# Rows of a strip: what it computes below the diagonal is lost.
+# Number of rows in a strip. They are few, because values below the diagonal are wasted.
 STRIP_ROWS = 256
-# Strips whose products wait to be added up.
+# Number of strips whose products are computed before they are added.
 STRIPS_AT_ONCE = 8
-# Columns of a tile that is computed, and of one that is multiplied: the latter is read
-# twice, and should stay near the processor in between.
+# Number of columns in a tile that is computed, and in a piece that is multiplied. A
+# piece is read twice, and should stay in the processor's cache in between.
 TILE_COLUMNS = 4096
 PIECE_COLUMNS = 1024
-# Rows of one, where they are chosen.
+# Number of rows in a tile of chosen columns, which are computed as rows.
 TILE_ROWS = 512
 
 
 class GramProduct:
-    """A symmetric Gram matrix that can multiply."""
+    """A symmetric Gram matrix that is computed from samples and multiplies vectors."""
 
     def __init__(
         self,
@@ -68,11 +69,11 @@ class GramProduct:
         self._fill(max(0, budget - self._tiling.n_bytes - work))
 
     def _fill(self, budget: int) -> None:
-        """Compute the strips that may be kept: the first, which are the longest."""
+        """Compute and keep the first strips, as many as the budget allows."""
         shapes = [(s.stop - s.start, self.n - s.start) for s in self._strips]
         ends = np.cumsum([height * width for height, width in shapes])
         count = int(np.searchsorted(ends, budget // self.dtype.itemsize, "right"))
-        # In one array: the system hands out large ones faster than many.
+        # One large array is allocated faster than many small ones.
         room = np.empty(ends[count - 1] if count else 0, dtype=self.dtype)
 
         def keep(k: int) -> None:
@@ -86,7 +87,7 @@ class GramProduct:
         self._run(keep, list(range(count)))
 
     def _run(self, work: Any, items: list[int]) -> list:
-        if self._alone:  # a user's own function, one call at a time
+        if self._alone:  # a user's own function is called by one thread at a time
             return self._threads.map(lambda some: [work(k) for k in some], [items])[0]
         return self._threads.map(work, items, at_once=self._tiling.at_once)
 
@@ -153,7 +154,7 @@ class GramProduct:
             for k, (own, others) in zip(some, self._run(part, some), strict=True):
                 rows = self._strips[k]
                 result[:, rows] += own.T
-                # The square on the diagonal counts once.
+                # The square on the diagonal must only be added once.
                 result[:, rows.stop :] += others[:, len(own) :]
         return np.ascontiguousarray(result.T)
 
@@ -186,7 +187,7 @@ class GramProduct:
             for columns, values in self._pieces(k):
                 matrix[rows, columns] = values
                 matrix[columns, rows] = values.T
-            # Of the square on the diagonal the upper half counts.
+            # In the square on the diagonal, the upper triangle is used for both.
             square = matrix[rows, rows]
             square[:] = np.triu(square) + np.triu(square, 1).T
 
@@ -195,7 +196,7 @@ class GramProduct:
 
 
 class GivenProduct:
-    """A Gram matrix that the user has brought, or a function has filled."""
+    """A Gram matrix in memory, given by the user or computed by a function."""
 
     is_whole = True
 

@@ -171,7 +171,7 @@ def test_errors(X):
         KernelKMeans(2, gamma="tune", normalize=False).fit(X)
     with pytest.raises(ValueError, match="whose sums over the samples are positive"):
         KernelKMeans(2, kernel="linear", normalize=True).fit(X)
-    with pytest.raises(ValueError, match="init must be 300 whole numbers"):
+    with pytest.raises(ValueError, match="init must have 300 whole numbers"):
         KernelKMeans(2, init=[0, 1]).fit(X)
     with pytest.raises(ValueError, match="they must be from 0 to 1"):
         KernelKMeans(2, init=np.arange(300)).fit(X)

@@ -179,7 +179,7 @@ def test_errors(X):
         KernelPCA(2, preimage="fixed-point").fit(X)
     with pytest.raises(NotFittedError, match="fit_inverse_transform=True"):
         KernelPCA(2).fit(X).inverse_transform(np.ones((1, 2)))
-    with pytest.raises(ValueError, match="denoise is for the Gaussian kernel"):
+    with pytest.raises(ValueError, match="denoise needs the Gaussian kernel"):
         KernelPCA(2).fit(X).denoise(X)
     with pytest.raises(ValueError, match="square matrix"):
         KernelPCA(kernel="precomputed").fit(X)

@@ -1,4 +1,4 @@
-"""Writes batches of CIFAR-10 in both formats, as its authors did."""
+"""Write batches of CIFAR-10 in both formats of its authors."""
 
 import pickle
 import tarfile
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def planes(images):
-    """Return rows of red, then green, then blue."""
+    """Return images as rows of all red, then all green, then all blue values."""
     return np.asarray(images).transpose(0, 3, 1, 2).reshape(len(images), -1)
 
 

@@ -1,4 +1,4 @@
-"""A machine with no data on it, and servers to download from."""
+"""Fixtures: a machine without data files, and servers to download from."""
 
 import functools
 import http.server
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """Point MERCER_DATA to an empty folder, and the cache to one not made yet."""
+    """Point MERCER_DATA to an empty folder, and the cache to a folder not made yet."""
     data = tmp_path / "data"
     data.mkdir()
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
@@ -22,7 +22,7 @@ def bare(tmp_path, monkeypatch):
 
 @pytest.fixture
 def given():
-    """Name the folder of real data, or skip the test."""
+    """Return the folder of real data, or skip the test."""
     folder = os.environ.get("MERCER_DATA")
     if not folder:
         pytest.skip("MERCER_DATA is not set: it names the folder with the data sets")
@@ -36,7 +36,7 @@ def given():
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves a folder; a name with "broken" announces more bytes than it sends."""
+    """A server of a folder; for names with "broken" it sends too few bytes."""
 
     def do_GET(self):
         if "broken" not in self.path:
@@ -47,12 +47,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(b"half of it")
 
     def log_message(self, *args):
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
 def server(tmp_path):
-    """Serve a folder over HTTP: (folder, address)."""
+    """Serve a folder over HTTP; return the folder and the address."""
     folder = tmp_path / "served"
     folder.mkdir()
     handler = functools.partial(Handler, directory=str(folder))

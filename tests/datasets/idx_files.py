@@ -1,4 +1,4 @@
-"""Writes files in idx format."""
+"""Write files in idx format."""
 
 import gzip
 import struct

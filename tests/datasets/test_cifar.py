@@ -13,7 +13,7 @@ NAMES = [*batches.BATCHES["train"], "test_batch"]
 
 @pytest.fixture
 def small(bare, monkeypatch, rng):
-    """Call 200 and 40 random images the whole of CIFAR-10: images and labels."""
+    """Let 200 and 40 random images be all of CIFAR-10; return images and labels."""
     monkeypatch.setattr(batches, "IMAGES_PER_BATCH", N)
     monkeypatch.setattr(cifar, "N_IMAGES", {"train": 5 * N, "test": N})
     monkeypatch.setattr(cifar, "N_PER_CLASS", {"train": 3, "test": 2})
@@ -29,7 +29,7 @@ def files(images, labels):
 
 
 def first(labels, n):
-    """Return the rows of the first n of each class, by a loop."""
+    """Return the rows of the first n samples of each class, found by a loop."""
     seen = dict.fromkeys(range(10), 0)
     rows = []
     for row, label in enumerate(labels):

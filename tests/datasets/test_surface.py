@@ -1,4 +1,4 @@
-"""What all public functions of mercer.datasets share."""
+"""Checks of all public functions of mercer.datasets."""
 
 import ast
 import doctest
@@ -20,7 +20,7 @@ every_function = pytest.mark.parametrize(
 
 
 def parameters(function):
-    """Return the documented parameters: {name: type and default}."""
+    """Return the documented parameters as {name: type and default}."""
     text = inspect.getdoc(function).split("Parameters\n----------\n")[1]
     body = text.split("\nReturns\n-------\n")[0]
     return dict(re.findall(r"^\*?(\w+) : (.+)$", body, flags=re.MULTILINE))

@@ -1,4 +1,4 @@
-"""Loops-only definitions of what the image transformers compute, for tiny images."""
+"""The results of the image transformers, computed by plain loops for tiny images."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def gradient(image, r, c):
-    """Return (down, right) of the first channel where it is longest."""
+    """Return the gradient (down, right) of the first channel in which it is longest."""
     best = (0.0, 0.0)
     for k in range(image.shape[2]):
         down = right = 0.0
@@ -33,7 +33,7 @@ def cell_histograms(image, cell, bins, signed, soft):
                 for j in range(cells.shape[1]):
                     for k in range(bins):
                         if soft:
-                            # Distances from the centres, in cells and in bins.
+                            # These are distances from the centres of cells and bins.
                             dy = abs((r + 0.5) / cell - (i + 0.5))
                             dx = abs((c + 0.5) / cell - (j + 0.5))
                             da = abs(angle / turn * bins - (k + 0.5))
@@ -124,7 +124,7 @@ def resampled(line, size):
 
 
 def trimmed(image, size):
-    """Cut one grey image to what is > 0, and stretch that to ``size``."""
+    """Crop one grey image to the box of its pixels > 0, and resize it to ``size``."""
     rows = [r for r in range(len(image)) if (image[r] > 0).any()]
     columns = [c for c in range(image.shape[1]) if (image[:, c] > 0).any()]
     cut = image[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]

@@ -1,4 +1,4 @@
-"""What the features are worth, on real images."""
+"""Accuracy of classifiers on the features of real images."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What all transformers do alike: forms of input, threads, errors, progress."""
+"""Behaviour that all transformers share: forms of input, threads, errors, progress."""
 
 import logging
 
@@ -120,7 +120,7 @@ def test_threads_and_batches_do_not_matter(transformer, n_jobs, images, monkeypa
     expected = fitted.transform(images)
     one_by_one = np.concatenate([fitted.transform(image[None]) for image in images])
     assert_array_equal(one_by_one, expected)
-    # Batches of two images, several for each thread.
+    # A batch of two images gives every thread several batches.
     monkeypatch.setattr(base, "BATCH", 2 * 64)
     fitted.set_params(n_jobs=n_jobs)
     assert_array_equal(fitted.transform(images), expected)
@@ -151,14 +151,14 @@ def test_what_is_not_finite_is_named(transformer, value, name, images):
 
 
 def test_large_values_are_finite():
-    # Their sum is not.
+    # The values are finite, and their sum is not.
     images = np.full((2, 4, 4), np.finfo(np.float32).max, dtype=np.float32)
     assert_array_equal(Rescale().fit_transform(images), 0)
 
 
 @every_shaped
 def test_rows_that_are_no_square(transformer):
-    with pytest.raises(ValueError, match=r"10 pixels make no square .* shape=\(h, w\)"):
+    with pytest.raises(ValueError, match=r"10 pixels are not a square .*shape=\(h,"):
         clone(transformer).fit(np.zeros((2, 10)))
 
 
@@ -170,7 +170,7 @@ def test_rows_that_do_not_fill_the_shape(transformer):
 
 @every_shaped
 def test_stacks_of_another_shape_than_told(transformer):
-    message = r"shape=\(7, 9\) was asked for, but the images have shape \(8, 8\)"
+    message = r"shape=\(7, 9\) does not match the images, whose shape is \(8, 8\)"
     with pytest.raises(ValueError, match=message):
         clone(transformer).set_params(shape=(7, 9)).fit(np.zeros((2, 8, 8)))
 
@@ -185,7 +185,7 @@ def test_wrong_shape(transformer, shape):
 @every_shaped
 @pytest.mark.parametrize("shape", [(2, 8, 8, 1), (2, 8, 8, 4), (2, 8, 8, 3, 1)])
 def test_arrays_that_are_no_images(transformer, shape):
-    with pytest.raises(ValueError, match=r"is no stack of images.* Pass images as"):
+    with pytest.raises(ValueError, match=r"is not a stack of images.* Pass images as"):
         clone(transformer).fit(np.zeros(shape))
 
 

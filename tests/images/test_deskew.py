@@ -43,14 +43,14 @@ def test_a_level_line_stays():
 
 
 def test_hough_finds_a_known_rotation(rng):
-    # A vertical bar with a foot and a dot, turned by SciPy.
+    # The image is a vertical bar with a foot and a dot; SciPy rotates it.
     image = np.zeros((40, 40))
     image[6:34, 19:22] = 1
     image[31:34, 19:27] = 0.7
     image[10, 30] = 1
     before = Deskew().angles(image[None])[0]
     for degrees in (-35, -20, -7, 4, 15, 30):
-        # SciPy turns to the left.
+        # A positive angle rotates to the left in SciPy.
         turned = ndimage.rotate(image, degrees, reshape=False, order=1)
         angle = Deskew().angles(turned[None])[0]
         assert angle - before == pytest.approx(-degrees, abs=1)

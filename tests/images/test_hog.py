@@ -43,7 +43,7 @@ def test_equals_skimage(data, cell, block, bins, norm, request):
     assert found.dtype == np.float32
     assert_allclose(found, expected, rtol=0, atol=1e-6)
     double = HOG(cell, block, bins, norm).fit_transform(images.astype(float))
-    # skimage adds votes up in single precision.
+    # skimage adds the votes in single precision.
     assert_allclose(double, expected, rtol=0, atol=1e-6)
 
 
@@ -77,7 +77,7 @@ def test_equals_loops(shape, soft, signed, norm, rng):
     images = rng.standard_normal((2, *shape))
     transformer = HOG(3, 2, 5, norm, signed, soft)
     expected = [image_loops.hog(i, 3, 2, 5, norm, signed, soft) for i in images]
-    # The square root of a vote that is 0 but for rounding is 1e-8.
+    # The square root of a vote that is 0 up to rounding can be 1e-8.
     assert_allclose(transformer.fit_transform(images), expected, atol=1e-7)
 
 
@@ -91,7 +91,7 @@ def test_opposite_gradients_differ_only_if_signed(soft):
 
 
 def test_soft_votes_lose_nothing_inside():
-    # Away from the border every gradient counts fully, somewhere.
+    # Away from the border, the shares of a gradient add up to its whole length.
     image = np.zeros((1, 24, 24))
     image[0, 11:13, 11:13] = np.array([[1.0, 2.0], [3.0, 5.0]])
     hard = HOG(4, 1, 8, "none").fit_transform(image)
@@ -102,7 +102,7 @@ def test_soft_votes_lose_nothing_inside():
 
 def test_soft_votes_change_little_with_a_small_turn():
     y, x = np.mgrid[:16, :16]
-    # Two slopes on either side of the edge between two bins.
+    # The two slopes lie on either side of the edge between two bins.
     angles = np.radians([[[19.9]], [[20.1]]])
     ramps = x * np.cos(angles) + y * np.sin(angles)
 

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, on flattened images of one row, and the house's."""
+"""scikit-learn's estimator checks on flattened images of one row, and our own."""
 
 import ast
 import doctest
@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import images
 from test_house_rules import section
 
-# Any number of features is the width of an image.
+# With this shape any number of features is the width of an image of one row.
 ROW = (1, -1)
 TRANSFORMERS = [
     images.Deskew(shape=ROW),

@@ -23,7 +23,7 @@ def test_range_of_other_types_is_learnt(rng):
     found = rescale.transform(images)
     assert (found.min(), found.max()) == (0, 1)
     assert (rescale.low_, rescale.high_) == (images.min(), images.max())
-    # What lies beyond is cut off.
+    # Values outside the limits are clipped.
     assert_array_equal(rescale.transform(np.full((1, 4, 4), 100.0)), 1)
     assert_array_equal(rescale.transform(np.full((1, 4, 4), -100.0)), 0)
 

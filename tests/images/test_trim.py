@@ -40,7 +40,7 @@ def test_aspect_is_kept():
 def test_shrinking_is_an_average(rng):
     image = rng.random((1, 64, 64)) + 0.1
     found = Trim(size=4).fit_transform(image)
-    # Far from what single pixels vary by.
+    # An average varies far less than single pixels do.
     assert found.std() < 0.1 * image.std()
     assert found.mean() == pytest.approx(image.mean(), rel=0.02)
 
@@ -89,7 +89,7 @@ def test_a_hair_keeps_a_pixel():
 
 def test_colour(rng):
     images = np.zeros((2, 9, 9, 3))
-    # Seen in different channels, at different places.
+    # The two points are in different channels and at different places.
     images[:, 2, 3, 0] = 1
     images[:, 5, 6, 2] = 1
     found = Trim(size=4, keep_aspect=False).fit_transform(images)

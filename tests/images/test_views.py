@@ -140,7 +140,7 @@ def test_parameters(views):
 @pytest.mark.parametrize(
     "views, kind, message",
     [
-        (Views(), ValueError, r"Views: no views\. Give at least one"),
+        (Views(), ValueError, r"Views has no views\. Give at least one"),
         (Views(hog=3), TypeError, r"hog must be a transformer or 'passthrough', got 3"),
         (Views(raw="drop"), TypeError, "raw must be a transformer .* got 'drop'"),
         (Views(a__b=HOG()), ValueError, "the name 'a__b' must not contain '__'"),

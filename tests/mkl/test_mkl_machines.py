@@ -227,8 +227,8 @@ def test_weights_of_samples(data):
     ("options", "message"),
     [
         (dict(method="smo", p=1), "method='smo' needs p > 1, got p=1"),
-        (dict(method="simple", p=2), "method='simple' is for p = 1, got p=2"),
-        (dict(method="uniform", penalty=1.0), "penalty=1.0 is for the methods"),
+        (dict(method="simple", p=2), "method='simple' needs p = 1, got p=2"),
+        (dict(method="uniform", penalty=1.0), "penalty=1.0 needs method='group-lasso'"),
         (dict(kernels=[]), "kernels is empty"),
         (dict(kernels=["rbf", "precomputed"]), "cannot be one of several"),
         (dict(kernels=["rfb"]), "Unknown kernel 'rfb'"),
@@ -249,7 +249,7 @@ def test_wrong_matrices(data):
     model = MKLClassifier("precomputed")
     for wrong, message in (
         (K[0], "list of matrices or an array of shape"),
-        (K[:, :, :-1], "must be square, and of one shape"),
+        (K[:, :, :-1], "must be square and have the same shape"),
         ([K[0], K[1][:-1, :-1]], r"matrix 1 has shape \(89, 89\)"),
         (K[:, :-1, :-1], "inconsistent numbers of samples"),
         ([K[0], np.full_like(K[0], np.nan)], "Kernel 1 contains NaN"),
@@ -311,7 +311,7 @@ def test_constant_values(data):
 def test_an_unconverged_fit_says_so(data, method, max_iter):
     p = 1.05 if method == "smo" else 1
     model = MKLClassifier(KERNELS, method=method, p=p, max_iter=max_iter, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"dual gap of .* raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"dual gap is .* raise max_iter"):
         model.fit(*data[:2])
     assert not model.converged_
     assert model.fit_status_ == 1

@@ -116,7 +116,7 @@ def test_color_and_other_shapes(rng):
 
 def test_errors(digits):
     X, y = digits
-    with pytest.raises(ValueError, match="24 pixels make no square image"):
+    with pytest.raises(ValueError, match="24 pixels are not a square image"):
         ImageGalleryDisplay.from_images(np.zeros((2, 24)))
     with pytest.raises(ValueError, match="2 images need as many captions, got 1"):
         ImageGalleryDisplay.from_images(X[:2], ["a"])

@@ -1,4 +1,4 @@
-"""Clusters around means in feature space."""
+"""Kernel k-means: clusters around means in feature space."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from mercer.threads import Threads
 
 __all__ = ["KernelKMeans"]
 
-# The distances that a tuned gamma multiplies.
+# The distance that gamma multiplies, for the kernels whose gamma can be tuned.
 METRICS = {"rbf": "sqeuclidean", "laplacian": "manhattan"}
-# Up to so many samples kernel values are in double precision.
+# Up to this many samples, kernel values are computed in double precision.
 SMALL = 500
 
 
@@ -49,18 +49,18 @@ class KernelKMeans(
     CallbackSupportMixin,
     BaseEstimator,
 ):
-    r"""Clusters around means in feature space.
+    r"""Kernel k-means: clusters around means in feature space.
 
     .. math:: \min_c \sum_i w_i \|\phi(x_i) - m_{c(i)}\|^2, \qquad
         m_c = \sum_{i \in c} w_i \phi(x_i) \Big/ \sum_{i \in c} w_i,
 
-    by Lloyd's iteration on the Gram matrix. All starts share it and go in step, so that
-    a round is one pass over the matrix; the objective never rises.
+    by Lloyd's iteration on the Gram matrix. All starts iterate together, so that one
+    round is one pass over the matrix for all of them. The objective never increases.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters.
+        Number of clusters.
     kernel : str, callable or Kernel, default="rbf"
         A name, a text such as ``"rbf(gamma=2) + linear"``, "precomputed", a kernel of
         :mod:`mercer.kernels`, or a function of two matrices of samples that returns
@@ -75,61 +75,64 @@ class KernelKMeans(
     kernel_params : dict, default=None
         Arguments of a kernel that is a function.
     normalize : bool or "auto", default="auto"
-        Whether samples count by their degree :math:`d_i = \sum_j w_j K_{ij}`, and
-        their images are divided by it: the objective is then the normalised cut, which
-        follows clusters of any shape where the plain one prefers dense spots. "auto" is
-        True with ``gamma="tune"``, else False.
+        Whether samples are weighted by their degree
+        :math:`d_i = \sum_j w_j K_{ij}`, and their images in feature space divided by
+        it. The objective is then the normalised cut, which finds clusters of any shape;
+        the plain objective prefers dense regions. "auto" is True with ``gamma="tune"``
+        and False otherwise.
     init : {"auto", "k-means++", "random", "spectral"} or array, default="auto"
-        How clusters start: around samples drawn far from each other in feature space,
-        anyhow, from the leading eigenvectors, or from the labels given. "auto" is one
-        start from eigenvectors, the others by "k-means++".
+        How clusters start. "k-means++" draws samples far from each other in feature
+        space, "random" draws random labels, and "spectral" clusters the leading
+        eigenvectors. An array gives the labels to start from. "auto" makes one start
+        with "spectral" and the others with "k-means++".
     n_init : int, default=10
-        How many starts, of which the best is kept; one for "spectral" and given labels.
+        Number of starts, of which the best is kept. "spectral" and given labels make
+        one start.
     max_iter : int, default=300
-        Limit on rounds.
+        Largest number of rounds.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values; what does not fit is computed again each round.
-        "auto" is a quarter of free memory.
+        Megabytes for kernel values. Values that do not fit are computed again in each
+        round. "auto" is a quarter of the free memory.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the starts.
+        Seed of the starts.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         The cluster of each sample.
     inertia_ : float
-        The objective; with ``normalize`` that of the scaled images.
+        The objective; with ``normalize`` the objective of the scaled images.
     inertia_history_ : ndarray
         The objective in each round of the start that was kept.
     start_inertias_ : ndarray of shape (n_starts,)
-        Where each start ended.
+        The final objective of each start.
     n_iter_ : int
-        Rounds of the start that was kept.
+        Number of rounds of the start that was kept.
     converged_ : bool
-        Whether it ended because no sample changed over any more.
+        Whether the start that was kept ended because no sample changed its cluster.
     gamma_ : float
-        The coefficient in use.
+        The value of gamma in use.
     tuning_ : tuple of two ndarray
-        The candidates for gamma and the criterion of each, or None.
+        The candidates for gamma and the criterion of each; None if gamma was not tuned.
     kernel_ : Kernel
         The kernel with its numbers.
     X_fit_ : array or CSR matrix of shape (n_samples, n_features)
         The samples; an empty array for a precomputed kernel.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     Notes
     -----
-    ``gamma="tune"`` takes the gamma with the smallest quotient of what the clustering
-    cuts and what one more cluster would have to cut (:mod:`mercer.clusters.tuning`). It
-    needs gaps between clusters that are wide beside those within, and looks at 800
-    samples at most.
+    ``gamma="tune"`` takes the gamma for which the cut of the clustering is smallest,
+    relative to the cut that one more cluster would need
+    (:mod:`mercer.clusters.tuning`). It works if the gaps between clusters are wide
+    compared with the gaps within clusters, and uses 800 samples at most.
 
     References
     ----------
@@ -220,7 +223,7 @@ class KernelKMeans(
             The samples; the kernel matrix for a precomputed kernel.
         y : ignored, default=None
         sample_weight : array of shape (n_samples,), default=None
-            How much each sample counts.
+            Weights of the samples.
 
         Returns
         -------
@@ -287,8 +290,8 @@ class KernelKMeans(
         kernel = self.kernel
         if self.normalize is False:
             raise ValueError(
-                "gamma='tune' judges clusters by their normalised cut; it goes with "
-                "normalize=True or 'auto', got normalize=False."
+                "gamma='tune' judges clusters by their normalised cut, so it needs "
+                "normalize=True or 'auto'; got normalize=False."
             )
         for name, kind in (("rbf", RBF), ("laplacian", Laplacian)):
             if isinstance(kernel, kind) or (isinstance(kernel, str) and kernel == name):
@@ -299,7 +302,7 @@ class KernelKMeans(
         )
 
     def _keep_means(self, samples: FeatureSamples, labels: NDArray) -> None:
-        """Keep what distances of new samples are computed from."""
+        """Store what ``predict`` and ``transform`` need to compute distances."""
         k = self.n_clusters
         indicators = samples.indicators(labels, k)
         mass = indicators.sum(axis=0)
@@ -335,23 +338,25 @@ class KernelKMeans(
         warnings.warn(problem, ConvergenceWarning, stacklevel=5)
 
     def _distances(self, X: Any) -> tuple[NDArray, NDArray]:
-        """Return squared distances without k(x, x), and the scale of each image."""
+        """Return squared distances less k(x, x), and the scale of each image."""
         weights = np.column_stack([self._mean_weights, self._degree_weights])
         found = self._times(X, weights)
         scale = np.ones(len(found))
         if self._is_normalized():
-            # A sample far from all others has no degree: it counts as it is.
+            # The degree of a sample far from all others is 0; such a sample is not
+            # scaled.
             degrees = found[:, -1]
             scale = 1.0 / np.where(degrees > 0, degrees, 1.0)
         return self._mean_norms - 2.0 * scale[:, None] * found[:, :-1], scale
 
     def predict(self, X: Any) -> NDArray:
-        """Return the nearest mean of each sample, in feature space.
+        """Return the cluster whose mean in feature space is nearest to each sample.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            For a precomputed kernel the matrix with the samples of the fit.
+            The samples; for a precomputed kernel the matrix of kernel values between
+            these samples and the samples of the fit.
 
         Returns
         -------
@@ -366,8 +371,9 @@ class KernelKMeans(
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            For a precomputed kernel the matrix with the samples of the fit; then new
-            samples count as having k(x, x) = 1.
+            The samples; for a precomputed kernel the matrix of kernel values between
+            these samples and the samples of the fit. Since k(x, x) is then unknown, it
+            is taken to be 1.
 
         Returns
         -------

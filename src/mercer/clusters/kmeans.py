@@ -1,4 +1,4 @@
-"""Clusters around means."""
+"""K-means clustering."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from mercer.validation import validate_data
 
 __all__ = ["KMeans"]
 
-# Rows that are looked at in double precision at a time.
+# Number of rows that are converted to double precision at a time.
 PART = 4096
 
 
@@ -46,37 +46,40 @@ class KMeans(
     CallbackSupportMixin,
     BaseEstimator,
 ):
-    r"""Clusters around means.
+    r"""K-means clustering.
 
     .. math:: \min_{c, m} \sum_i w_i \|x_i - m_{c(i)}\|^2
 
-    by Lloyd's iteration: samples go to the nearest mean, means to the middle of their
-    samples.  Bounds tell for which samples nothing can have changed.
+    by Lloyd's iteration: assign samples to the nearest centre, and move centres to the
+    mean of their samples.  Bounds on distances avoid work for samples whose nearest
+    centre cannot have changed.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters.
+        Number of clusters.
     init : {"k-means++", "random"}, callable or array, default="k-means++"
-        Where centres start: samples drawn far from each other, samples drawn anyhow,
-        ``init(X, n_clusters, random_state=...)``, or the centres themselves.
+        Where centres start: at samples drawn far from each other ("k-means++"), at
+        samples drawn at random ("random"), at the centres that
+        ``init(X, n_clusters, random_state=...)`` returns, or at the centres given.
     n_init : int or "auto", default="auto"
-        How many starts, of which the best is kept; "auto" is 1, or 10 for "random" and
-        callables.
+        Number of starts, of which the best is kept. "auto" is 1 for "k-means++" and for
+        given centres, and 10 for "random" and callables.
     max_iter : int, default=300
-        Limit on rounds of one start.
+        Largest number of rounds of one start.
     tol : float, default=1e-4
-        A start ends when the centres move less: the sum of squares beside the mean
-        variance of the features.
+        A start ends when the sum of the squared moves of the centres is at most ``tol``
+        times the mean variance of the features.
     verbose : bool or int, default=0
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the starts; the same number gives scikit-learn's starts.
+        Seed of the starts; the same number gives the same starts as in scikit-learn.
     copy_x : bool, default=True
-        Dense samples are centred first: in a copy, or in place for the time of the fit.
+        Whether dense samples are centred in a copy. False centres them in place, and
+        undoes it at the end of the fit.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
 
     Attributes
     ----------
@@ -88,10 +91,10 @@ class KMeans(
     inertia_history_ : ndarray
         The objective in each round of the start that was kept, and at the end.
     n_iter_ : int
-        Rounds of that start.
+        Number of rounds of the start that was kept.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     References
     ----------
@@ -157,7 +160,7 @@ class KMeans(
             The samples.
         y : ignored, default=None
         sample_weight : array of shape (n_samples,), default=None
-            How much each sample counts.
+            Weights of the samples.
 
         Returns
         -------
@@ -265,7 +268,7 @@ class KMeans(
         return given - shift
 
     def predict(self, X: Any) -> NDArray:
-        """Return the nearest centre of each sample.
+        """Return the cluster with the nearest centre for each sample.
 
         Parameters
         ----------
@@ -278,13 +281,13 @@ class KMeans(
         return self._lloyd_of(X, None)[1]
 
     def _lloyd_of(self, X: Any, sample_weight: Any) -> tuple[Lloyd, NDArray, NDArray]:
-        """Return new samples, their labels, and the centres in the same coordinates."""
+        """Return new samples, their labels and the centres, after a common shift."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         centers = self.cluster_centers_.astype(np.float64)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if not sparse.issparse(X):
-            # Products lose fewer digits around the middle of the centres.
+            # Inner products lose fewer digits if the origin is the mean of the centres.
             middle = centers.mean(axis=0).astype(X.dtype)
             X, centers = X - middle, centers - middle
         with Threads(self.n_jobs) as threads:
@@ -323,7 +326,7 @@ class KMeans(
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the objective on samples.
+        """Return minus the objective on the given samples.
 
         Parameters
         ----------
@@ -346,17 +349,17 @@ class KMeans(
 
 
 def _check_size(samples: Lloyd) -> None:
-    """Refuse samples whose squared distances are beyond the numbers of their type."""
+    """Raise an error if squared distances overflow in the dtype of the samples."""
     dtype = samples.X.dtype
     if not samples.norms.max() <= np.finfo(dtype).max / 4:
         raise ValueError(
-            f"The squared distances are not finite in {dtype}: X has too large values; "
-            "scale it."
+            f"The squared distances are not finite in {dtype}: the values of X are too "
+            "large. Scale X."
         )
 
 
 def _mean_and_variance(X: Any) -> tuple[NDArray, float]:
-    """Return the mean of each feature, and the mean of their variances."""
+    """Return the mean of each feature, and the mean variance of the features."""
     if sparse.issparse(X):
         mean, variance = mean_variance_axis(X, axis=0)
         return np.asarray(mean, dtype=np.float64), float(np.mean(variance))

@@ -1,7 +1,7 @@
-"""Lloyd's iteration on samples, in threads, with distances left out where they can be.
+"""Lloyd's iteration in threads, with bounds that avoid most distances.
 
-The sums of the clusters follow the samples that change over; the objective comes from
-these sums, at no pass over the data.
+The sums of the clusters are updated by the samples that change their cluster.  The
+objective is computed from these sums, without a pass over the data.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from mercer.threads import Threads
 
 __all__ = ["Clustering", "Lloyd"]
 
-# Samples of a piece of work.
+# Number of samples in one piece of work for a thread.
 ROWS = 1024
-# Sums over so many samples or more are shared out, in this many parts at most.
+# Sums are computed in parts of at least so many samples, and in so many parts at most.
 LEAST_SHARE, MOST_SHARES = 4096, 8
 
 
 class Clustering(NamedTuple):
-    """What one start has led to."""
+    """The result of one start."""
 
     labels: NDArray
     centers: NDArray
@@ -47,7 +47,8 @@ class Lloyd:
         self._is_sparse = sparse.issparse(X)
         self.n, self.d = X.shape
         self._total = float(weight @ self.norms)
-        # Of a product of d terms, added up in blocks.
+        # This bounds the relative error of an inner product of d terms, summed in
+        # blocks.
         self._error = float(np.finfo(X.dtype).eps) * (4.0 + np.sqrt(self.d))
 
     def run(
@@ -57,7 +58,7 @@ class Lloyd:
         tol: float,
         report: Callable[[str, float], bool],
     ) -> Clustering:
-        """Iterate from some centres until no sample, or hardly a centre, moves."""
+        """Iterate until no sample changes its cluster, or the centres hardly move."""
         centers = np.array(start, dtype=np.float64)
         k = len(centers)
         state = _State(self.n, k, self.d)
@@ -76,7 +77,7 @@ class Lloyd:
                 break
             rows = state.doubtful(moved, _half_gaps(centers))
         if not strict:
-            # So that labels are those of the final centres.
+            # The centres have moved since the last assignment; update the labels.
             rows = state.doubtful(moved, _half_gaps(centers))
             self._follow(self._assign(rows, centers, state), state)
         inertia, n_iter = self._inertia(centers, state), len(history)
@@ -90,14 +91,14 @@ class Lloyd:
         return state.labels
 
     def inertia(self, labels: NDArray, centers: NDArray) -> float:
-        """Return the weighted sum of squared distances from the own centres."""
+        """Return the weighted sum of squared distances between samples and centres."""
         state = _State(self.n, len(centers), self.d)
         state.labels[:] = labels
         self._follow(np.arange(self.n), state)
         return self._inertia(np.asarray(centers, dtype=np.float64), state)
 
     def _assign(self, rows: NDArray, centers: NDArray, state: _State) -> NDArray:
-        """Assign some samples; return which of them changed over."""
+        """Assign some samples; return those that changed their cluster."""
         before = state.labels[rows]
         c_norm = np.einsum("ij,ij->i", centers, centers)
         factor = centers.astype(self.X.dtype).T
@@ -121,7 +122,7 @@ class Lloyd:
         return rows[is_other]
 
     def _part(self, rows: NDArray) -> Any:
-        """Return some rows: a view, where they are neighbours."""
+        """Return some rows; a view if they are contiguous."""
         if self._is_sparse:
             return self.X[rows]
         if rows[-1] - rows[0] == len(rows) - 1:
@@ -131,7 +132,7 @@ class Lloyd:
         return part
 
     def _follow(self, rows: NDArray, state: _State) -> None:
-        """Let the sums follow samples that changed over."""
+        """Update the sums for samples that changed their cluster."""
         n_shares = int(np.clip(len(rows) // LEAST_SHARE, 1, MOST_SHARES))
         shares = np.array_split(rows, n_shares)
 
@@ -167,7 +168,7 @@ class Lloyd:
         return max(self._total - 2.0 * cross + own, 0.0)
 
     def _means(self, centers: NDArray, state: _State) -> NDArray:
-        """Return the new centres; one without samples takes a sample from afar."""
+        """Return the new centres; an empty cluster gets a far sample."""
         sums, counts = state.sums, state.counts
         tiny = 1e-12 * max(float(counts.max()), 0.0)
         empty = np.flatnonzero(counts <= tiny)
@@ -188,7 +189,7 @@ class Lloyd:
         return means
 
     def _farthest(self, centers: NDArray, state: _State, count: int) -> NDArray:
-        """Return samples far from their centres, none of which is all its cluster."""
+        """Return the samples farthest from their centres, except single members."""
         distance = np.empty(self.n)
         factor = centers.astype(self.X.dtype).T
         norms = np.einsum("ij,ij->i", centers, centers)
@@ -208,7 +209,7 @@ class _State:
 
     def __init__(self, n: int, k: int, d: int):
         self.labels = np.full(n, -1, dtype=np.int32)
-        #: the labels that the sums are of
+        #: the labels for which the sums were computed
         self.summed = np.full(n, -1, dtype=np.int32)
         self.upper = np.zeros(n)
         self.lower = np.zeros(n)
@@ -217,7 +218,7 @@ class _State:
         self._room = np.empty(n, dtype=np.intp)
 
     def doubtful(self, moved: NDArray, half_gap: NDArray) -> NDArray:
-        """Return the samples whose nearest centre may be another one now."""
+        """Return the samples whose nearest centre may have changed."""
         count = give_way(
             self.labels, self.upper, self.lower, moved, half_gap, self._room
         )
@@ -225,7 +226,7 @@ class _State:
 
 
 def _half_gaps(centers: NDArray) -> NDArray:
-    """Return half the distance of each centre from the next, rounded down."""
+    """Return half the distance of each centre to the nearest other, rounded down."""
     k = len(centers)
     gaps = np.full(k, np.inf)
     norms = np.einsum("ij,ij->i", centers, centers)

@@ -1,4 +1,4 @@
-r"""Lloyd's iteration in feature space, of several starts at once.
+r"""Lloyd's iteration in feature space, for several starts at once.
 
 With weights :math:`w`, :math:`W_c = \sum_{i \in c} w_i` and
 :math:`S_{ic} = \sum_{j \in c} w_j K_{ij}`, the squared distance of a sample from the
@@ -8,10 +8,10 @@ mean of a cluster is
     T_c = \sum_{i \in c} w_i S_{ic},
 
 so that a round needs one product of the Gram matrix with the indicators of the
-clusters: of all starts together, in one pass.
+clusters.  One pass over the matrix serves all starts together.
 
-Degrees: with :math:`d_i = \sum_j w_j K_{ij}`, the kernel :math:`K_{ij} / d_i d_j` and
-the weights :math:`w_i d_i` make the objective the normalised cut of the graph with
+With the degrees :math:`d_i = \sum_j w_j K_{ij}`, the kernel :math:`K_{ij} / d_i d_j`
+and the weights :math:`w_i d_i` make the objective the normalised cut of the graph with
 weights :math:`w_i w_j K_{ij}` (Dhillon, Guan & Kulis, 2004), up to a constant.
 """
 
@@ -52,7 +52,7 @@ def work_bytes(n: int, k: int, budget: int) -> int:
 
 
 class Partition(NamedTuple):
-    """What one start has led to."""
+    """The result of one start."""
 
     labels: NDArray
     inertia: float
@@ -61,9 +61,9 @@ class Partition(NamedTuple):
 
 
 class FeatureSamples:
-    """The images of weighted samples, known by their Gram matrix.
+    """Images of weighted samples in feature space, given by their Gram matrix.
 
-    ``scale`` multiplies each image: 1, or one over its degree.
+    Each image is multiplied by its ``scale``, which is 1, or 1 divided by its degree.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class FeatureSamples:
             if not (self.degrees[weight > 0] > 0).all():
                 raise ValueError(
                     "normalize=True needs a kernel whose sums over the samples are "
-                    "positive, such as 'rbf'; this one has sums <= 0. Use "
+                    "positive, such as 'rbf'; this kernel has sums <= 0. Use "
                     "normalize=False."
                 )
             self.degrees[self.degrees <= 0] = 1.0
@@ -120,7 +120,7 @@ class FeatureSamples:
         return Seen(self._product, rows, weight, self._by_degree, at_once)
 
     def indicators(self, labels: NDArray, k: int) -> NDArray:
-        """Return the weights of the samples, in the column of their cluster."""
+        """Return a matrix (n, k) with each sample's weight in its cluster's column."""
         found = np.zeros((self.n, k))
         found[np.arange(self.n), labels] = self.weight
         return found
@@ -143,7 +143,7 @@ class FeatureSamples:
         max_iter: int,
         report: Callable[[str, float], bool],
     ) -> list[Partition]:
-        """Run all starts until no sample changes over."""
+        """Iterate all starts until no sample changes its cluster."""
         runs = [_Run(self._repaired(labels, None, k)) for labels in starts]
         at_once = max(1, self.most_columns // k)
         for _ in range(max_iter):
@@ -165,7 +165,8 @@ class FeatureSamples:
         D, objective = self.distances(run.labels, S)
         slack = 1e-12 * abs(self.total)
         if run.history and objective > run.history[-1] - slack:
-            # No gain: of rounding, or of a kernel that is not positive definite.
+            # The objective does not decrease: only rounding is left, or the kernel is
+            # not positive definite.
             if objective > run.history[-1]:
                 run.labels = run.before
             run.done = True
@@ -177,7 +178,7 @@ class FeatureSamples:
         run.before, run.labels = run.labels, new
 
     def _last(self, runs: list[_Run], k: int) -> None:
-        """Value the labels of runs that were cut short."""
+        """Compute the objective of runs that were stopped early."""
         for run in runs:
             if not run.done:
                 S = self.times(self.indicators(run.labels, k))
@@ -200,7 +201,7 @@ class FeatureSamples:
             i = int(np.where(allowed, far * self.weight, -np.inf).argmax())
             labels[i] = c
             if D is not None:
-                D[i, c] = -np.inf  # it stays there
+                D[i, c] = -np.inf  # the sample is not moved again
         return labels
 
 
@@ -272,7 +273,7 @@ class Seen:
 
 
 class _Run:
-    """One start on its way."""
+    """The state of one start."""
 
     def __init__(self, labels: NDArray):
         self.labels = self.before = labels

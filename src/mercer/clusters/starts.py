@@ -1,4 +1,4 @@
-"""Where clusters of feature space begin."""
+"""Initial labels for kernel k-means."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ EMBEDDED_STARTS = 10
 def far_apart(
     samples: FeatureSamples, k: int, random: np.random.RandomState
 ) -> NDArray:
-    """Draw samples far from each other (k-means++), and return the nearest of each.
+    """Draw samples far from each other (k-means++); return the nearest for each sample.
 
-    Of a few candidates drawn by their squared distance from those that are there, the
-    one is taken that leaves least.
+    Each time a few candidates are drawn with probabilities proportional to their
+    squared distances from the samples drawn so far, and the candidate that leaves the
+    smallest sum of squared distances is taken.
     """
     n_trials = 2 + int(np.log(k))
     chance = samples.weight / samples.weight.sum()
@@ -55,11 +56,12 @@ def spectral(
 ) -> NDArray:
     r"""Cluster the leading eigenvectors of :math:`\sqrt{w_i} K_{ij} \sqrt{w_j}`.
 
-    They solve the problem in which indicators of clusters may be any orthonormal
-    vectors; rows of norm 1 bring samples of one cluster together.  Where clusters are
-    cut cleanly these eigenvalues are all but equal, and iterations do not tell them
-    apart; so the decomposition is exact, of some samples drawn at random where there
-    are many, and the others go to the nearest of the means that are found.
+    The eigenvectors solve the relaxed problem, in which the indicators of clusters may
+    be any orthonormal vectors.  Their rows, scaled to norm 1, are close to each other
+    for samples of the same cluster.  If clusters are well separated, the leading
+    eigenvalues are almost equal and iterative methods do not tell them apart.  The
+    decomposition is therefore exact.  If there are many samples, some of them are drawn
+    at random and decomposed, and the others are assigned to the nearest mean found.
     """
     rows = np.flatnonzero(samples.weight > 0)
     if len(rows) > MOST_ROWS:
@@ -111,7 +113,7 @@ def from_embedding(
 def _directions(
     rows: NDArray, weight: NDArray, k: int, random: np.random.RandomState
 ) -> NDArray:
-    """Return rows that are as nearly at right angles as can be, from one at random."""
+    """Return rows as orthogonal to each other as possible, starting at a random one."""
     allowed = np.flatnonzero(weight > 0)
     chosen = [int(random.choice(allowed))]
     overlap = np.zeros(len(allowed))
@@ -147,7 +149,7 @@ def _given(init: Any, n: int, k: int) -> NDArray:
     labels = np.asarray(init)
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise ValueError(
-            f"init must be {n} whole numbers, the labels to start from; got "
+            f"init must have {n} whole numbers, the initial labels; got "
             f"{labels.dtype} of shape {labels.shape}."
         )
     if labels.min() < 0 or labels.max() >= k:

@@ -1,20 +1,20 @@
-r"""The width of a kernel for clustering, chosen without labels.
+r"""Choose gamma of a kernel for clustering, without labels.
 
 For every candidate :math:`\gamma` the samples are clustered in feature space, weighted
-by degree, and two numbers are compared that belong to the same operator
-:math:`P = D^{-1/2} K D^{-1/2}`, :math:`D` the degrees:
+by degree, and two numbers that belong to the same operator
+:math:`P = D^{-1/2} K D^{-1/2}` are compared, where :math:`D` are the degrees:
 
-* what the clustering leaves out, its normalised cut :math:`N`: the sum over the
-  clusters of the share of their kernel mass that leads out of them;
-* what one cluster more would have to leave out at the least,
+* the normalised cut :math:`N` of the clustering: the sum over the clusters of the share
+  of their kernel mass that leads to other clusters;
+* a lower bound on the cut that one more cluster would add,
   :math:`1 - \lambda_{k+1}(P)`.
 
-The criterion is :math:`q(\gamma) = N / (k (1 - \lambda_{k+1}))`: small where k clusters
-are cut cleanly and none of them falls apart by itself.  With a kernel too wide, all
-cuts are bad and :math:`N` is large; too narrow, and clusters crumble:
-:math:`\lambda_{k+1}` goes to 1.  The :math:`\gamma` with the smallest :math:`q` is
-taken, among those whose smallest cluster has at least a fifth of an even share of the
-samples, for one stray sample is always cut off cleanly.
+The criterion is :math:`q(\gamma) = N / (k (1 - \lambda_{k+1}))`.  It is small if the k
+clusters are well separated and none of them falls apart.  If the kernel is too wide,
+all cuts are bad and :math:`N` is large.  If it is too narrow, clusters fall apart and
+:math:`\lambda_{k+1}` approaches 1.  The :math:`\gamma` with the smallest :math:`q` is
+taken.  Candidates whose smallest cluster has less than a fifth of an even share of the
+samples are left out, because a single outlier is always well separated.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from mercer.threads import Threads
 
 __all__ = ["Tuning", "tune_gamma"]
 
-# Samples that are looked at, drawn at random where there are more.
+# Largest number of samples used; if there are more, some are drawn at random.
 MOST_SAMPLES = 800
 N_CANDIDATES = 24
-# Share of samples, beside an even one, that the smallest cluster must have.
+# Least size of the smallest cluster, as a fraction of an even share of the samples.
 LEAST_SHARE = 0.2
-# Below this, 1 - lambda is rounding.
+# Smaller values of 1 - lambda are only rounding errors.
 LEAST_GAP = 1e-12
 ROUNDS = 100
 
 
 class Tuning(NamedTuple):
-    """Candidates, and the criterion for each; inf where a cluster is too small."""
+    """Candidates and the criterion of each, inf if one of its clusters is too small."""
 
     gammas: NDArray
     criterion: NDArray
@@ -84,7 +84,7 @@ def tune_gamma(
 
 
 def _candidates(distances: NDArray) -> NDArray:
-    """Return gammas from the width of the whole to that of the next neighbours."""
+    """Return gammas from the scale of all distances down to that of near neighbours."""
     n = len(distances)
     far = float(np.median(distances[np.triu_indices(n, 1)])) if n > 1 else 0.0
     if not far > 0:
@@ -92,7 +92,7 @@ def _candidates(distances: NDArray) -> NDArray:
         if not len(positive):
             return np.ones(1)
         far = float(np.median(positive))
-    # About log n neighbours keep a random graph in one piece.
+    # A random graph is connected if each sample has about log n neighbours.
     place = min(n - 1, 1 + int(np.log(n)))
     near = float(np.median(np.partition(distances, place, axis=1)[:, place]))
     low = 0.25 / far

@@ -1,4 +1,4 @@
-"""Principal components, in the space of the data and in that of a kernel."""
+"""Principal component analysis of data, and in the feature space of a kernel."""
 
 from mercer.components.kernel_pca import KernelPCA
 from mercer.components.pca import PCA

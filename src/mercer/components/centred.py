@@ -1,8 +1,8 @@
 r"""Eigenvectors of a Gram matrix centred in feature space.
 
-With :math:`H = I - 11^T / n` the centred matrix is :math:`H K H`.  It is formed only
-where it is small; elsewhere each product with it is a product with :math:`K` between
-two centrings of a few vectors.
+With :math:`H = I - 11^T / n` the centred matrix is :math:`H K H`.  The matrix is formed
+only if it is small or if the solver needs it.  Otherwise a product with :math:`H K H`
+is a product with :math:`K`, with a few vectors centred before and after.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ __all__ = [
     "work_bytes",
 ]
 
-# Up to so many samples the centred matrix is formed, in double precision.
+# Up to this many samples, the centred matrix is formed in double precision.
 SMALL = 500
-# Passes over the matrix, unless the user says otherwise.
+# Largest number of passes over the matrix, unless the user sets max_iter.
 MOST_PASSES = 300
-# Of so many samples, per vector of a block, are those vectors that Lanczos starts from;
-# all but a few of a block. It pays if the matrix has many more.
+# Lanczos starts from the eigenvectors of a small matrix, which has this many samples
+# per vector of a block, and from RANDOM random vectors. The small matrix is worth its
+# time if all samples are at least LEAST_FOR_START per vector of a block.
 START_ROWS = 32
 LEAST_START_ROWS = 4
 LEAST_FOR_START = 100
@@ -40,7 +41,7 @@ RANDOM = 2
 
 
 class Settings(NamedTuple):
-    """How to decompose."""
+    """Parameters of a decomposition."""
 
     solver: str
     n_components: int
@@ -52,18 +53,18 @@ class Settings(NamedTuple):
 
 
 class Decomposition(NamedTuple):
-    """What is known of a centred Gram matrix."""
+    """Eigenvalues and eigenvectors of a centred Gram matrix, and their accuracy."""
 
     values: NDArray
     vectors: NDArray
     residuals: NDArray
-    row_means: NDArray  #: of the matrix before centring
-    trace: float  #: of the centred matrix
+    row_means: NDArray  #: means of the rows of the matrix before centring
+    trace: float  #: trace of the centred matrix
     n_iter: int
     converged: bool
 
     def in_order(self, order: NDArray[np.intp] | None) -> Decomposition:
-        """Return it for the samples of which ``order`` says how they stood here."""
+        """Undo the reordering of the samples by ``order``."""
         if order is None:
             return self
         place = np.argsort(order)
@@ -72,7 +73,7 @@ class Decomposition(NamedTuple):
 
 
 def choose_solver(solver: str, n: int, k: int) -> str:
-    """Return which solver "auto" is: Lanczos for few components of many samples."""
+    """Return the solver; "auto" means Lanczos for few components of many samples."""
     if solver != "auto":
         return solver
     return "dense" if n <= SMALL or 8 * k > n else "lanczos"
@@ -114,7 +115,7 @@ def decompose(
     settings: Settings,
     report: Callable[[str, float], Any],
 ) -> Decomposition:
-    """Find the leading eigenvectors of the centred matrix, and certify them."""
+    """Find the leading eigenvectors of the centred matrix, and their residuals."""
     n, k = product.n, settings.n_components
     solver = choose_solver(settings.solver, n, k)
     means = product.sums / n
@@ -139,7 +140,8 @@ def decompose(
     if solver == "dense":
         V = found.vectors.astype(np.float64)
         residuals = np.linalg.norm(times(V) - V * found.values, axis=0)
-    # Judged by the precision of the matrix: what rounding may do is no eigenvalue.
+    # Values that are within rounding errors of 0, in the precision of the matrix, are
+    # set to 0.
     values = _check_psd_eigenvalues(
         found.values.astype(product.dtype), enable_warnings=False
     ).astype(np.float64)
@@ -190,7 +192,7 @@ def _start(
     rng: np.random.RandomState,
     room: int | None,
 ) -> NDArray | None:
-    """Return vectors near the wanted ones: those of a few samples, continued to all.
+    """Return vectors close to the wanted eigenvectors, to start Lanczos from.
 
     Some are random, lest anything be missed that these samples know nothing of. Where
     the columns of these samples do not fit into ``room`` bytes, there are fewer.

@@ -1,4 +1,4 @@
-"""Principal components in feature space."""
+"""Kernel principal component analysis."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ class KernelPCA(
     CallbackSupportMixin,
     BaseEstimator,
 ):
-    r"""The directions of feature space in which the images of the samples vary most.
+    r"""Kernel principal component analysis.
 
-    With the centred Gram matrix :math:`H K H = V \Lambda V^T`,
+    The components are the directions of feature space in which the images of the
+    samples vary most.  With the centred Gram matrix :math:`H K H = V \Lambda V^T`,
     :math:`H = I - 11^T/n`, the coordinates of a sample are
 
     .. math::
@@ -58,7 +59,7 @@ class KernelPCA(
     Parameters
     ----------
     n_components : int, default=None
-        How many components; None keeps all whose eigenvalue is not 0.
+        Number of components; None keeps all with an eigenvalue other than 0.
     kernel : str, callable or Kernel, default="linear"
         A name, a text such as ``"rbf(gamma=2) + linear"``, "precomputed", a kernel of
         :mod:`mercer.kernels`, or a function of two matrices of samples that returns
@@ -67,81 +68,88 @@ class KernelPCA(
     gamma : {"scale", "auto"}, float or None, default=None
         Coefficient of named kernels; None is 1 / n_features.
     degree : float, default=3
-        Degree of the kernel "poly"; a whole number.
+        Degree of the kernel "poly", a whole number.
     coef0 : float, default=1
         Constant of the kernels "poly" and "sigmoid".
     kernel_params : dict, default=None
         Arguments of a kernel that is a function.
     alpha : float, default=1.0
-        Ridge of the map from coordinates back to samples.
+        Ridge penalty of the map from coordinates back to samples, if
+        ``fit_inverse_transform`` is True.
     fit_inverse_transform : bool, default=False
         Whether to learn that map: n x n values more, and the time of a linear system.
         The samples that it leads to are dense, and so is what it keeps of sparse ones:
         n x n_features values.
     eigen_solver : str, default="auto"
-        "dense" (LAPACK, the whole matrix), "lanczos" (blocks of vectors, the matrix
-        within the memory budget), "arpack" (one vector at a time), "randomized" (the
-        eigenvalues largest in modulus, no tolerance), or "auto": "dense" up to 500
-        samples or for more than an eighth of the components, else "lanczos".
+        "dense" (LAPACK on the whole matrix), "lanczos" (blocks of vectors, with the
+        matrix within the memory budget), "arpack" (one vector at a time), "randomized"
+        (the eigenvalues of largest modulus, without a tolerance), or "auto": "dense"
+        up to 500 samples or if ``n_components`` is more than an eighth of the samples,
+        and "lanczos" otherwise.
     tol : float, default=0
-        Residual that is good enough, as a share of the largest eigenvalue; 0 is some
-        rounding errors of the data's precision: 1e-5 for float32, 2e-14 for float64.
+        Largest residual, as a fraction of the largest eigenvalue. 0 stands for a few
+        rounding errors in the precision of the data: about 1e-5 for float32 and 2e-14
+        for float64.
     max_iter : int, default=None
-        Limit on passes over the matrix, for "lanczos" (300 if None) and "arpack".
+        Largest number of passes over the matrix for "lanczos" (300 if None) and
+        "arpack".
     iterated_power : int or "auto", default="auto"
-        Power iterations of "randomized"; "auto" is 7, or 4 for many components.
+        Number of power iterations of "randomized"; "auto" is 7, or 4 if
+        ``n_components`` is at least a tenth of the samples.
     remove_zero_eig : bool, default=False
         Whether to drop components with eigenvalue 0.
     random_state : int, RandomState instance or None, default=None
         For the start of the iterations. None is one start for all fits: a fit that is
         repeated gives the same numbers to the last bit.
     copy_X : bool, default=True
-        Whether the samples are copied, so that the model survives their change.
+        Whether the model keeps a copy of the samples, so that later changes of X do
+        not affect it.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     preimage : {"ridge", "fixed-point"}, default="ridge"
-        How ``inverse_transform`` goes back: by the map that ``fit_inverse_transform``
-        learns, or, for the Gaussian kernel, by the fixed-point iteration, which needs
-        nothing learnt.
+        How ``inverse_transform`` finds samples: by the map that
+        ``fit_inverse_transform`` learns or, for the Gaussian kernel, by the fixed-point
+        iteration, for which nothing has to be learnt.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values; what does not fit is computed again for each pass.
-        "auto" is a quarter of free memory.
+        Megabytes for kernel values. Values that do not fit are computed again in each
+        pass. "auto" is a quarter of the free memory.
     verbose : bool or int, default=False
         Whether to log progress.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        From the largest down.
+        Eigenvalues of the centred Gram matrix, in descending order.
     eigenvectors_ : ndarray of shape (n_samples, n_components)
-        Of norm 1.
+        Eigenvectors of norm 1.
     residuals_ : ndarray of shape (n_components,)
-        :math:`\|HKHv - \lambda v\|`: an eigenvalue lies within that of each.
+        :math:`\|HKHv - \lambda v\|` of each component: the distance of its eigenvalue
+        from an exact eigenvalue is at most this.
     explained_variance_ : ndarray of shape (n_components,)
         Variance in feature space along each component, with n - 1 as divisor.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Its share of the variance in feature space, the trace of HKH.
+        Share of each component in the total variance in feature space.
     X_fit_ : array or CSR matrix of shape (n_samples, n_features)
         The samples.
     gamma_ : float
-        The coefficient in use.
+        The value of gamma in use.
     kernel_ : Kernel
         The kernel with its numbers.
     n_iter_ : int
-        Passes over the matrix.
+        Number of passes over the matrix.
     converged_ : bool
-        Whether the residuals are as small as was asked for; always so for
-        "randomized", which is not asked.
+        Whether the residuals are within ``tol``; always True for "randomized", which
+        has no tolerance.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     Notes
     -----
-    With ``fit_inverse_transform`` there are ``dual_coef_`` and ``X_transformed_fit_``
-    too, as in scikit-learn. The Gram matrix has the precision of the data: float32 data
-    take half the memory and half the time.
+    With ``fit_inverse_transform`` the model also has ``dual_coef_`` and
+    ``X_transformed_fit_``, as in scikit-learn. The Gram matrix has the precision of the
+    data: float32 data take half the memory and half the time.
 
     References
     ----------
@@ -319,7 +327,8 @@ class KernelPCA(
         self.explained_variance_ratio_ = (values / trace).astype(dtype)
         self.n_iter_ = found.n_iter
         self.converged_ = found.converged
-        # Columns that sum to 0 centre a row of kernel values by themselves.
+        # Since the columns of the weights sum to 0, their product with a row of kernel
+        # values centres that row.
         root = np.sqrt(np.where(values > 0, values, 1.0))
         scaled = np.where(values > 0, vectors / root, 0.0)
         self._weights = scaled - scaled.mean(axis=0)
@@ -329,9 +338,9 @@ class KernelPCA(
             if ended:
                 remedy = "A callback asked for an early end."
             warnings.warn(
-                f"KernelPCA did not converge: residuals up to "
-                f"{found.residuals.max():.3g} beside a largest eigenvalue of "
-                f"{found.values.max():.4g} after {found.n_iter} passes. {remedy}",
+                f"KernelPCA did not converge: after {found.n_iter} passes there are "
+                f"residuals up to {found.residuals.max():.3g}, with a largest "
+                f"eigenvalue of {found.values.max():.4g}. {remedy}",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -359,7 +368,8 @@ class KernelPCA(
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            For a precomputed kernel the matrix with the samples of the fit.
+            The samples; for a precomputed kernel the matrix of kernel values between
+            these samples and the samples of the fit.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Principal components of the data themselves."""
+"""Principal component analysis."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from mercer.validation import validate_data
 
 __all__ = ["PCA"]
 
-# Rows that are centred at a time, so that no centred copy of the data is made.
+# Number of rows that are centred at a time; the data are never copied as a whole.
 ROWS = 4096
-# The covariance matrix is taken of no more columns than this, unless asked for.
+# solver="auto" uses the covariance matrix up to this many columns.
 MOST_COLUMNS = 1000
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""The directions in which the samples vary most.
+    r"""Principal component analysis.
 
-    With the centred data :math:`X_c = U \Sigma V^T`, or the covariance matrix
+    The components are the directions in which the samples vary most.  With the centred
+    data :math:`X_c = U \Sigma V^T`, or the covariance matrix
     :math:`X_c^T X_c / (n - 1) = V \Lambda V^T`, :math:`\Lambda = \Sigma^2 / (n-1)`,
     the rows of :math:`V^T` are the components, and
 
@@ -44,24 +45,25 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int, float or None, default=None
-        How many components; below 1, as many as explain that share of the variance;
-        None keeps all, min(n_samples, n_features).
+        Number of components. A number below 1 keeps as many components as explain this
+        share of the variance; None keeps all, min(n_samples, n_features).
     whiten : bool, default=False
         Whether to divide the coordinates by their standard deviations.
     solver : {"auto", "svd", "eigh"}, default="auto"
-        Singular values of the centred data, or eigenvalues of the covariance matrix:
-        faster for many samples of few features, but no better than the root of the
-        rounding error in the small ones. "auto" takes "eigh" for sparse data, and where
-        there are ten times as many samples as features and at most 1000 features.
+        "svd" computes the singular values of the centred data, and "eigh" the
+        eigenvalues of the covariance matrix. "eigh" is faster for many samples of few
+        features, but small singular values are only accurate to the square root of the
+        rounding error. "auto" uses "eigh" for sparse data, and if there are at least
+        ten times as many samples as features and at most 1000 features.
 
     Attributes
     ----------
     components_ : ndarray of shape (k, n_features)
         Orthonormal directions; the largest entry of each is positive.
     explained_variance_ : ndarray of shape (k,)
-        Variance along each, with n - 1 as divisor.
+        Variance along each component, with n - 1 as divisor.
     explained_variance_ratio_ : ndarray of shape (k,)
-        Its share of the variance of the data.
+        Share of each component in the total variance of the data.
     singular_values_ : ndarray of shape (k,)
         Norms of the columns of coordinates.
     mean_ : ndarray of shape (n_features,)
@@ -71,7 +73,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_samples_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     Examples
     --------
@@ -146,8 +148,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         variance = np.maximum(values, 0.0) / (n - 1)
         if not variance.sum() <= np.finfo(X.dtype).max:
             raise ValueError(
-                f"PCA: the variances are not finite in {X.dtype}: X has too large "
-                "values; scale it."
+                f"PCA: the variances are not finite in {X.dtype}: the values of X are "
+                "too large. Scale X."
             )
         total = variance.sum()
         ratio = variance / total if total > 0 else np.zeros_like(variance)
@@ -191,7 +193,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return min(found, len(ratio))
 
     def _scale(self) -> NDArray:
-        """Return standard deviations; a direction without variance is left as it is."""
+        """Return the standard deviations, with 1 for directions without variance."""
         deviation = np.sqrt(self.explained_variance_)
         least = np.finfo(deviation.dtype).eps
         return np.where(deviation > least, deviation, deviation.dtype.type(1))
@@ -258,7 +260,7 @@ def _by_svd(X: NDArray, mean: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def _by_covariance(X: Any, mean: NDArray) -> tuple[NDArray, NDArray]:
-    """Add up the covariance matrix in double precision, some rows at a time."""
+    """Decompose the covariance matrix, summed in double precision, part by part."""
     d = X.shape[1]
     total = np.zeros((d, d))
     for first in range(0, X.shape[0], ROWS):
@@ -272,6 +274,6 @@ def _by_covariance(X: Any, mean: NDArray) -> tuple[NDArray, NDArray]:
     if sparse.issparse(X):
         total -= X.shape[0] * np.outer(mean, mean)
     if not np.isfinite(total).all():
-        return np.full(d, np.inf), np.eye(d)  # the caller looks at the values
+        return np.full(d, np.inf), np.eye(d)  # the caller checks the values
     values, V = linalg.eigh(total, overwrite_a=True, check_finite=False)
     return values[::-1], V[:, ::-1].T

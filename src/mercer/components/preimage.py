@@ -1,12 +1,12 @@
-r"""Samples whose image in feature space is close to a given point.
+r"""Pre-images: samples whose image in feature space is close to a given point.
 
-A point of the span of the components is
+A point in the span of the components is
 :math:`\Psi = \sum_i g_i \phi(x_i)`.  For the Gaussian kernel, a sample :math:`z` whose
-image is nearest to it satisfies
+image is nearest to :math:`\Psi` satisfies
 
-.. math:: z = \frac{\sum_i g_i k(z, x_i) x_i}{\sum_i g_i k(z, x_i)},
+.. math:: z = \frac{\sum_i g_i k(z, x_i) x_i}{\sum_i g_i k(z, x_i)}.
 
-which is iterated from a sample nearby.
+This equation is iterated, starting at a sample nearby.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mercer.threads import Threads
 
 __all__ = ["PreImages", "fixed_points"]
 
-# Points that are iterated together.
+# Number of points that are iterated together.
 ROWS = 256
 MOST_STEPS = 200
-# A step shorter than this share of the spread of the samples is none.
+# The iteration ends at steps shorter than this fraction of the spread of the samples.
 STILL = 1e-6
 
 
@@ -46,8 +46,8 @@ def fixed_points(
 ) -> NDArray:
     r"""Return a pre-image for each row of ``coordinates``, iterated from ``start``.
 
-    The weights of the samples are ``1/n + weights @ coordinates[i]``.  A point whose
-    denominator vanishes stays where it is: there the iteration has no answer.
+    The weights of the samples are ``1/n + weights @ coordinates[i]``.  The iteration is
+    undefined if the denominator vanishes; such a point stays where it is.
     """
     anchor = Operand(X, run=threads.map)
     warm_up(kernel, anchor)
@@ -78,7 +78,7 @@ def fixed_points(
 
 
 class PreImages(FeatureSpace):
-    """The way back from coordinates to samples, for kernel PCA."""
+    """The methods of kernel PCA that turn coordinates back into samples."""
 
     fit_inverse_transform: bool
     preimage: str
@@ -103,8 +103,9 @@ class PreImages(FeatureSpace):
     def _fit_ridge(self, X: Any) -> None:
         if any(isinstance(part, OnColumns) for part in _parts(self.kernel_)):
             raise ValueError(
-                "fit_inverse_transform applies the kernel to coordinates, and this "
-                "one looks at columns of the samples. Use a kernel of all columns."
+                "fit_inverse_transform applies the kernel to coordinates, but this "
+                "kernel looks at single columns of the samples. Use a kernel of all "
+                "columns."
             )
         self.X_transformed_fit_ = self._coordinates()
         values = self._kernel_of_coordinates(self.X_transformed_fit_)
@@ -152,9 +153,10 @@ class PreImages(FeatureSpace):
         return Y
 
     def denoise(self, X: Any) -> NDArray:
-        """Return, for each sample, one whose image is nearest to its projection.
+        """Return denoised samples, the pre-images of the samples' projections.
 
-        The fixed-point iteration for the Gaussian kernel, from the sample itself.
+        Each is found by the fixed-point iteration for the Gaussian kernel, which starts
+        at the sample itself.
 
         Parameters
         ----------
@@ -167,7 +169,8 @@ class PreImages(FeatureSpace):
         X = self._validate_new(X)
         if not isinstance(self.kernel_, RBF):
             raise ValueError(
-                f"denoise is for the Gaussian kernel, got kernel={self.kernel!r}."
+                "denoise needs the Gaussian kernel, kernel='rbf', got "
+                f"kernel={self.kernel!r}."
             )
         return self._settle(self.transform(X).astype(np.float64), X).astype(X.dtype)
 

@@ -1,4 +1,4 @@
-"""Which variables to work on next."""
+"""Selection of the working set: the variables to optimise next."""
 
 import numpy as np
 
@@ -6,17 +6,18 @@ from mercer.core.jit import jit
 
 __all__ = ["choose_set", "kth_largest", "mark_strong"]
 
-# Violations of this part of the strongest are about as good to work on.
+# Violations of at least this fraction of the strongest are about as useful.
 ABOUT_AS_STRONG = 0.8
 
 
 @jit
 def choose_set(problem, beta, f, previous, size, fresh, tol):
-    """Choose the variables of the next working set; return a mask, and the gap.
+    """Choose the variables of the next working set; return a mask and the gap.
 
-    At most ``fresh`` new ones: the pair that violates most (which makes sure of
-    progress), then strong violators, half of them to grow and half to shrink.  Then old
-    ones, free before bounded.
+    The set has at most ``fresh`` new variables: the pair that violates most, which
+    guarantees progress, and then strong violators, half of which may grow and half of
+    which may shrink.  It is filled up with variables of the previous set, free ones
+    before those at a bound.
     """
     p, lo, hi = problem.p, problem.lo, problem.hi
     row, group = problem.row, problem.group
@@ -75,9 +76,9 @@ def choose_set(problem, beta, f, previous, size, fresh, tol):
 def mark_strong(score, where, count, mark):
     """Set ``mark[where[k]]`` for ``count`` of the strongest scores.
 
-    The very strongest are near-duplicates of each other, and most of them would be
-    satisfied once some have moved.  So they are taken from all over those that are
-    about as strong as the strongest, if there are enough.
+    The very strongest violators are often near-duplicates of each other, and most of
+    them are satisfied once some have moved.  If enough scores are about as strong as
+    the strongest, the marks are therefore spread evenly over all of these.
     """
     low = ABOUT_AS_STRONG * score.max()
     n_eligible = 0
@@ -98,7 +99,7 @@ def mark_strong(score, where, count, mark):
 
 @jit
 def kth_largest(values, k):
-    """Find the k-th largest of ``values``, which get reordered, by quickselect."""
+    """Return the k-th largest of ``values`` by quickselect; ``values`` is reordered."""
     first = 0
     last = len(values) - 1
     k -= 1

@@ -1,19 +1,20 @@
-r"""How far images lean, and images set upright.
+r"""Measure the angle by which images lean, and set images upright.
 
-Images are (n, h, w, c), C-contiguous, float32 or float64.  The mass of a pixel is how
-much it exceeds the darkest pixel of its image, summed over channels; positions
-:math:`(x, y)`, to the right and down, are taken from the centre of mass.  An angle
-:math:`\phi` is positive where the top leans to the right.
+Images are (n, h, w, c), C-contiguous, float32 or float64.  The mass of a pixel is the
+amount by which it exceeds the darkest pixel of its image, summed over channels.
+Positions :math:`(x, y)`, to the right and down, are relative to the centre of mass.  An
+angle :math:`\phi` is positive if the top leans to the right.
 
-*Moments.*  The line through the centre that predicts :math:`x` from :math:`y` best
+*Moments.*  The line through the centre that best predicts :math:`x` from :math:`y`
 leans by :math:`\tan\phi = -\sum m x y / \sum m y^2`.
 
 *Hough transform.*  A pixel lies on the line that leans by :math:`\phi` at the distance
-:math:`\rho = x \cos\phi + y \sin\phi` from the centre; it votes there with its mass,
-spread over the width of a thin stroke.  The angle whose votes :math:`A_\phi(\rho)` have
-the largest :math:`\sum_\rho A_\phi(\rho)^2` is the one whose lines are fullest.  A
-stroke of any width is then measured along its length; the single fullest cell would
-name its diagonal, which is a little longer.
+:math:`\rho = x \cos\phi + y \sin\phi` from the centre.  It votes for that line with its
+mass, spread over the width of a thin stroke.  The angle whose votes
+:math:`A_\phi(\rho)` have the largest :math:`\sum_\rho A_\phi(\rho)^2` has the fullest
+lines.  The sum finds the direction along a stroke of any width; the single largest
+:math:`A_\phi(\rho)` would belong to the diagonal of the stroke, which is a little
+longer.
 """
 
 import math
@@ -25,14 +26,15 @@ from mercer.core.jit import jit
 
 __all__ = ["lean_by_lines", "lean_by_moments", "straighten"]
 
-# Cells of votes to a pixel; larger images than COARSE pixels have fewer.
+# Number of cells of votes per pixel; images larger than COARSE pixels have fewer.
 FINE = 4
 COARSE = 32
-# Cells in a band, whose votes are added up: the width of a thin stroke.
+# Number of cells in a band, whose votes are summed: the width of a thin stroke.
 BAND = 8
-# A line has to be this much fuller than an upright one, or rounding would turn images.
+# A line must be fuller than the upright one by this factor; otherwise rounding errors
+# would turn images.
 GAIN = 1.0 + 1e-3
-# Images that would move by less than this many pixels are upright.
+# Images whose pixels would move by less than this many pixels count as upright.
 LEAST_MOVE = 0.01
 
 
@@ -49,7 +51,7 @@ def lean_by_moments(images: NDArray, angles: NDArray):
             for c in range(w):
                 xy += mass[r, c] * (c - x0) * y
                 yy += mass[r, c] * y * y
-        # Mass in a single row leans nowhere.
+        # If all mass is in a single row, the angle is undefined; take 0.
         angles[i] = math.atan2(-xy, yy) if yy > 1e-12 * total else 0.0
 
 
@@ -63,7 +65,7 @@ def lean_by_lines(images: NDArray, trials: NDArray, angles: NDArray):
     mass = np.empty((h, w))
     points = np.empty((3, h * w))
     fine = FINE * min(1.0, COARSE / max(h, w))
-    # The centre lies inside the image, so no pixel is further from it than this.
+    # The centre lies inside the image, so the diagonal bounds the distance of a pixel.
     votes = np.empty((3, 2 * (int(fine * math.hypot(h, w)) + 2 + BAND)))
     scores = np.empty(len(trials))
     for i in range(len(images)):
@@ -95,8 +97,8 @@ def _fullness(points, angle, votes):
         share = (position - cell) * mass[k]
         votes[0, cell] += mass[k] - share
         votes[0, cell + 1] += share
-    # Each pixel counts in a triangle two bands wide: so smooth that the grid of pixels
-    # does not show in the sum.
+    # Summing over bands twice spreads each pixel over a triangle two bands wide, which
+    # is smooth enough to hide the grid of pixels.
     _add_bands(votes[0], votes[1])
     _add_bands(votes[1], votes[2])
     total = 0.0
@@ -107,7 +109,7 @@ def _fullness(points, angle, votes):
 
 @jit
 def _add_bands(cells, bands):
-    """Write the sum over each cell and those before it, ``BAND`` in all."""
+    """Write the sum of each cell and the ``BAND - 1`` cells before it."""
     total = 0.0
     for k in range(len(cells)):
         total += cells[k]
@@ -118,7 +120,7 @@ def _add_bands(cells, bands):
 
 @jit
 def _best(trials, scores):
-    """Return the angle of the largest score, by a parabola through its neighbours."""
+    """Return the angle of the largest score, refined by a parabola through three."""
     half, last = len(trials) // 2, len(trials) - 1
     best, most = half, scores[half] * GAIN
     for step in range(1, half + 1):
@@ -126,7 +128,8 @@ def _best(trials, scores):
             if scores[k] > most:
                 best, most = k, scores[k]
     if best == 0 or best == last:
-        # A level line is no nearer to the one end than to the other.
+        # A horizontal line has equal scores at both ends of the range; such an image is
+        # not turned.
         return trials[best] if scores[best] > GAIN * scores[last - best] else 0.0
     before, here, after = scores[best - 1], scores[best], scores[best + 1]
     bend = 2.0 * here - before - after
@@ -136,9 +139,10 @@ def _best(trials, scores):
 
 @jit
 def straighten(images: NDArray, angles: NDArray, is_shear: bool, out: NDArray):
-    """Turn or shear every image about its centre of mass by minus its angle.
+    """Rotate or shear every image about its centre of mass by minus its angle.
 
-    Pixels are interpolated linearly; those from outside are as dark as the darkest.
+    Pixels are interpolated linearly.  Pixels from outside the image have the least
+    value of their channel.
     """
     h, w, n_channels = images.shape[1:]
     mass = np.empty((h, w))
@@ -187,7 +191,7 @@ def _darkest(image, k):
 
 @jit
 def _frame(image, k, framed):
-    """Copy a channel into the middle of ``framed`` (h + 3, w + 3), dark around it."""
+    """Copy a channel into ``framed`` (h + 3, w + 3), with a dark frame around it."""
     dark = _darkest(image, k)
     for r in range(framed.shape[0]):
         for c in range(framed.shape[1]):
@@ -200,7 +204,7 @@ def _frame(image, k, framed):
 @jit
 def _between(framed, row, column):
     """Interpolate a framed channel between four pixels."""
-    # What lies further out is as dark as the frame.
+    # Positions further out are moved to the frame, which has the same dark value.
     row = min(max(row + 1.0, 0.0), framed.shape[0] - 2.0)
     column = min(max(column + 1.0, 0.0), framed.shape[1] - 2.0)
     top, left = int(row), int(column)

@@ -1,10 +1,11 @@
 r"""Exponentials of whole tiles, as vector instructions.
 
-:math:`e^{-u} = 2^r \, 2^s` with integer :math:`r` and :math:`|s| \le 1/2`: the integer
-goes straight into the exponent bits, :math:`2^s` is a Taylor polynomial long enough
-for the type (relative error below 2e-9 for single precision, 2e-17 for double).
-Numba turns these loops into vector code, which calls of ``np.exp`` in them are not.
-Results below the smallest normal number become that number, which is as good as 0.
+Write :math:`e^{-u} = 2^r \, 2^s` with integer :math:`r` and :math:`|s| \le 1/2`.  The
+integer is written to the exponent bits, and :math:`2^s` is a Taylor polynomial that is
+long enough for the type (relative error below 2e-9 in single and 2e-17 in double
+precision).  Numba turns these loops into vector instructions, which it does not do for
+loops that call ``np.exp``.  Results below the smallest normal number become that
+number, which is as good as 0.
 """
 
 import math
@@ -17,7 +18,7 @@ from mercer.core.jit import jit
 __all__ = ["exponential", "gaussian", "squared_differences", "squared_distances"]
 
 LOG2_E = math.log2(math.e)
-# 2**s = sum of (s ln 2)**k / k!, highest power first.
+# These are the coefficients of 2**s = sum of (s ln 2)**k / k!, highest power first.
 SHORT = tuple(
     np.float32(math.log(2.0) ** k / math.factorial(k)) for k in range(7, -1, -1)
 )
@@ -26,7 +27,7 @@ LONG = tuple(math.log(2.0) ** k / math.factorial(k) for k in range(13, -1, -1))
 
 @jit
 def _exp2_single(t):
-    """``2**t`` for a float32 ``t <= 0``."""
+    """Return ``2**t`` for a float32 ``t <= 0``."""
     t = max(t, np.float32(-126.0))
     r = np.rint(t)
     s = np.float32(t - r)
@@ -38,7 +39,7 @@ def _exp2_single(t):
 
 @jit
 def _exp2_double(t):
-    """``2**t`` for a float64 ``t <= 0``."""
+    """Return ``2**t`` for a float64 ``t <= 0``."""
     t = max(t, -1022.0)
     r = np.rint(t)
     s = t - r
@@ -101,7 +102,11 @@ def squared_distances(dots: NDArray, x_norm: NDArray, z_norm: NDArray):
 
 @jit
 def squared_differences(X: NDArray, Z: NDArray, out: NDArray):
-    """Write squared distances into ``out`` (m, n), exact however long the vectors."""
+    """Write squared distances into ``out`` (m, n), summed over squared differences.
+
+    Unlike :func:`squared_distances` they do not lose digits if the vectors are long
+    compared with their distance.
+    """
     for i in range(len(X)):
         x = X[i]
         for j in range(len(Z)):

@@ -1,4 +1,4 @@
-"""Rows moved to another origin, and what that needs to know of the columns."""
+"""Subtract a centre from rows, and find the range and sum of each column."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ __all__ = ["centre_rows", "column_range_and_sum"]
 
 @jit
 def column_range_and_sum(X: NDArray):
-    """Return least, largest and (in double precision) sum of each column."""
+    """Return the minimum, the maximum and the float64 sum of each column."""
     n, d = X.shape
     low = X[0].copy()
     high = X[0].copy()
@@ -35,9 +35,10 @@ def centre_rows(
 ):
     """Fill ``out`` with ``X[rows][:, active] - center[active]``.
 
-    ``norms`` become squared distances from ``center`` over all columns.  They are
-    summed in a loop of their own: one that writes, too, would be compiled twice, for
-    arrays that lie close to each other and for others, with sums in different orders.
+    ``norms`` become squared distances from ``center`` over all columns.  The sums have
+    a loop of their own.  If that loop also wrote to an array, the compiler would make
+    two versions of it, one for arrays that are close to each other in memory and one
+    for other arrays, and the two would add in different orders.
     """
     d = X.shape[1]
     shifted = np.empty(d, dtype=out.dtype)

@@ -7,11 +7,11 @@ With rows :math:`x` of ``X`` (m, d) and :math:`z` of ``Z`` (n, d),
     \chi^2(x, z) = \sum_k \frac{(x_k - z_k)^2}{x_k + z_k}, \qquad
     \sum_k \min(x_k, z_k), \qquad \sum_k |x_k - z_k| .
 
-None is a matrix product, so the tile is blocked by hand.  A panel of ``Z`` is turned
-to (features, samples); the inner loop then runs over samples, with the entries of two
-rows of ``X`` as constants.  The lanes of a vector are columns of the result: no sum
-runs across lanes, and few features cost as little per term as many.  Sums are taken
-over 64 features and then added, which keeps float32 results good to 1e-6.
+None of these is a matrix product, so the tile is blocked by hand.  A panel of ``Z`` is
+transposed to (features, samples).  The inner loop runs over samples, with the entries
+of two rows of ``X`` as constants.  The lanes of a vector are columns of the result, so
+no sum runs across lanes, and a term costs the same for few features as for many.  Sums
+are taken over 64 features and then added, which keeps errors in float32 below 1e-6.
 """
 
 import math
@@ -23,13 +23,15 @@ from mercer.core.jit import jit
 
 __all__ = ["additive_chi2", "intersection", "manhattan"]
 
-# Features and samples of a panel; 128 kB in float32, well inside a second-level cache.
+# Features and samples of a panel. It has 128 kB in float32, which fits easily into a
+# second-level cache.
 DEPTH = 64
 WIDTH = 512
-# Features are rounded up to the four of one pass, samples to whole vectors: no tails.
+# The number of features is rounded up to a multiple of one pass, and the number of
+# samples to whole vectors, so that loops have no remainder.
 PASS = 4
 LANES = 32
-# Keeps the unit in which data are read, and its inverse, in the range of float32.
+# This bound keeps the unit in which data are read, and its inverse, in float32's range.
 MAX_EXPONENT = 100
 
 CHI2, INTERSECTION, MANHATTAN = range(3)
@@ -37,7 +39,7 @@ CHI2, INTERSECTION, MANHATTAN = range(3)
 
 @jit
 def additive_chi2(X: NDArray, Z: NDArray, out: NDArray):
-    """Write the sums of (x - z)^2 / (x + z) into ``out`` (m, n); 0 / 0 counts 0.
+    """Write the sums of (x - z)^2 / (x + z) into ``out`` (m, n), where 0 / 0 is 0.
 
     ``X`` (m, d) and ``Z`` (n, d) are C-contiguous without negative entries, ``out`` may
     be a view; all three have one dtype, float32 or float64.
@@ -47,19 +49,25 @@ def additive_chi2(X: NDArray, Z: NDArray, out: NDArray):
 
 @jit
 def intersection(X: NDArray, Z: NDArray, out: NDArray):
-    """Write the sums of min(x, z) into ``out`` (m, n); any sign, else as above."""
+    """Write the sums of min(x, z) into ``out`` (m, n).
+
+    The arrays are as in :func:`additive_chi2`, but entries may be negative.
+    """
     _fill(INTERSECTION, X, Z, out, 1.0)
 
 
 @jit
 def manhattan(X: NDArray, Z: NDArray, out: NDArray):
-    """Write the sums of abs(x - z) into ``out`` (m, n); any sign, else as above."""
+    """Write the sums of abs(x - z) into ``out`` (m, n).
+
+    The arrays are as in :func:`additive_chi2`, but entries may be negative.
+    """
     _fill(MANHATTAN, X, Z, out, 1.0)
 
 
 @jit
 def _unit(X, Z):
-    """Find the power of two next above the mean entry of ``X`` and ``Z``."""
+    """Return the smallest power of two above the mean entry of ``X`` and ``Z``."""
     _, exponent = math.frexp((_total(X) + _total(Z)) / (X.size + Z.size))
     return math.ldexp(1.0, min(max(exponent, -MAX_EXPONENT), MAX_EXPONENT))
 
@@ -79,7 +87,8 @@ def _total(A):
 def _fill(kind, X, Z, out, unit):
     """Write the sums named by ``kind`` into ``out``, with data in units of ``unit``.
 
-    All three are homogeneous, so the unit drops out; a power of two adds no rounding.
+    All three sums are homogeneous of degree one, so the results are multiplied by the
+    unit again.  The unit is a power of two and therefore causes no rounding.
     """
     d, n = X.shape[1], len(Z)
     panel = np.zeros((DEPTH, min(WIDTH, _padded(n, LANES))), X.dtype)
@@ -98,7 +107,8 @@ def _fill(kind, X, Z, out, unit):
             used = _padded(depth, PASS)
             x, y = rows[0, :used], rows[1, :used]
             for i in range(0, len(X), 2):
-                # Beside an odd last row stands a stale one, whose sums are dropped.
+                # If the number of rows is odd, the last row is paired with values of an
+                # earlier row, whose sums are not used.
                 count = min(2, len(X) - i)
                 for s in range(count):
                     _copy_scaled(X[i + s, k : k + depth], scale, rows[s])
@@ -125,7 +135,7 @@ def _turn(Z, scale, panel):
     depth = Z.shape[1]
     for k in range(depth):
         _copy_scaled(Z[:, k], scale, panel[k])
-    # Features that only fill up a pass are 0 on both sides, where all terms vanish.
+    # Features that only fill up a pass are 0 in both operands, so their terms are 0.
     panel[depth:] = 0
 
 
@@ -143,14 +153,14 @@ def _add_scaled(source, scale, target):
         target[k] += scale * source[k]
 
 
-# The loops below add the terms of two rows x and y against all samples of a panel.
-# Several features share one pass, so that the running sums are loaded less often.
+# The loops below add the terms of two rows x and y with all samples of a panel. A pass
+# handles several features, so that the running sums are loaded less often.
 
 
 @jit
 def _add_chi2(x, y, panel, to_x, to_y):
     """Add the terms of the chi-squared distance."""
-    # Keeps the product of two empty denominators a normal number.
+    # The floor keeps the product of two zero denominators a normal number.
     floor = np.sqrt(np.finfo(x.dtype).tiny)
     lanes = len(to_x)
     for k in range(0, len(x), 2):
@@ -164,14 +174,14 @@ def _add_chi2(x, y, panel, to_x, to_y):
 
 @jit
 def _chi2_pair(p, q, r, s):
-    """Return p^2 / q + r^2 / s with one division, the bottleneck, in place of two."""
-    # Products of three entries have to stay in range: hence the unit of _fill.
+    """Return p^2 / q + r^2 / s with one division; divisions are the bottleneck."""
+    # Products of three entries must stay in range; the unit of _fill makes sure of it.
     return (p * p * s + r * r * q) / (q * s)
 
 
 @jit
 def _add_minima(x, y, panel, to_x, to_y):
-    """Add the lesser entries."""
+    """Add the terms min(x, z)."""
     lanes = len(to_x)
     for k in range(0, len(x), 4):
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
@@ -186,7 +196,7 @@ def _add_minima(x, y, panel, to_x, to_y):
 
 @jit
 def _add_distances(x, y, panel, to_x, to_y):
-    """Add the absolute differences."""
+    """Add the terms abs(x - z)."""
     lanes = len(to_x)
     for k in range(0, len(x), 4):
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]

@@ -1,11 +1,12 @@
 r"""Histograms of oriented gradients of a batch of images.
 
-The gradient of a pixel is the difference of its two neighbours in each direction, 0 in
-the first and last row (column), taken from the channel where it is longest.  Its length
-is voted into a histogram of angles, one for each cell of pixels: into the bin and the
-cell that hold it, or, softly, into the two nearest bins and the four nearest cells with
-weights that fall linearly with the distance from their centres.  Blocks of cells, one
-cell apart, are then divided by their own length:
+The gradient at a pixel is the difference of its two neighbours in each direction, 0 in
+the first and last row (column), taken from the channel in which it is longest.  Each
+cell of pixels has a histogram of angles, to which a gradient adds its length.  A hard
+vote goes to the one bin of the one cell that hold the gradient.  A soft vote is shared
+among the two nearest bins and the four nearest cells, with weights that fall linearly
+with the distance from their centres.  Blocks of cells, one cell apart, are then divided
+by their own length:
 
 .. math::
 
@@ -25,18 +26,19 @@ __all__ = ["L1", "L1_SQRT", "L2", "L2_HYS", "NONE", "Grid", "hog"]
 
 L1, L1_SQRT, L2, L2_HYS, NONE = range(5)
 EPSILON = 1e-5
-# No entry of an L2-Hys block is larger before it is divided by its length again.
+# L2-Hys clips the entries of a block at this value before it divides by the length a
+# second time.
 CEILING = 0.2
 DEGREES = 180.0 / math.pi
 # The angle of a slope of 1/2.
 HALF_SLOPE = DEGREES * math.atan(0.5)
 TINY = np.finfo(np.float64).tiny
-# Angles so close to an edge, in bins, are computed again, exactly.
+# Angles closer than this to the edge of a bin, in bins, are computed again exactly.
 NEAR = 1e-6
 
 
 class Grid(NamedTuple):
-    """Sizes of cells (pixels) and blocks (cells), rows first, and kinds of vote."""
+    """Sizes of cells (in pixels) and blocks (in cells), and how gradients vote."""
 
     cell_rows: int
     cell_columns: int
@@ -52,8 +54,8 @@ class Grid(NamedTuple):
 def hog(images: NDArray, grid: Grid, out: NDArray):
     """Write the features of ``images`` (n, h, w, c) into ``out`` (n, n_features).
 
-    Features run over block rows, block columns, cell rows and columns within the block,
-    and bins.  Both arrays are C-contiguous and of one dtype, float32 or float64.
+    The features are ordered by block row, block column, cell row and column within the
+    block, and bin.  Both arrays are C-contiguous and of one dtype, float32 or float64.
     """
     h, w = images.shape[1:3]
     n_rows, n_columns = h // grid.cell_rows, w // grid.cell_columns
@@ -74,10 +76,10 @@ def hog(images: NDArray, grid: Grid, out: NDArray):
 
 @jit
 def _gradients(image, r, line):
-    """Write the differences down and to the right, and their length, of one row.
+    """Write the gradients of row ``r``, down and to the right, and their lengths.
 
-    They are 0 across the border.  Differences keep the dtype of the image; the rest is
-    computed in double precision.
+    Differences across the border are 0.  Differences are taken in the dtype of the
+    image; the rest is computed in double precision.
     """
     h, _, n_channels = image.shape
     step = 1 if 0 < r < h - 1 else 0
@@ -105,7 +107,10 @@ def _only(above, middle, below, line):
 
 @jit
 def _strongest(above, middle, below, line):
-    """Write the longest gradients among the channels of a row, the first of equals."""
+    """Write the longest gradient of all channels for each pixel of a row.
+
+    Among channels with equal lengths the first is taken.
+    """
     down, right, length = line[0], line[1], line[2]
     w, n_channels = middle.shape
     for c in range(w):
@@ -114,7 +119,8 @@ def _strongest(above, middle, below, line):
         for k in range(n_channels):
             y = np.float64(below[c, k] - above[c, k])
             x = np.float64(middle[c + step, k] - middle[c - step, k])
-            # Rounded to the dtype of the image, so that equal channels stay equal.
+            # The length is rounded to the dtype of the image, so that channels with
+            # equal lengths compare as equal.
             size = np.float64(middle.dtype.type(math.hypot(y, x)))
             if size > length[c]:
                 down[c], right[c], length[c] = y, x, size
@@ -124,7 +130,7 @@ def _strongest(above, middle, below, line):
 def _angles(line, turn):
     """Write the angles of the gradients of a row, in degrees from 0 to ``turn``.
 
-    They are good to 1e-9 degrees, and exact along the axes.
+    The angles have errors below 1e-9 degrees, and are exact along the axes.
     """
     down, right, angles = line[0], line[1], line[3]
     for c in range(len(angles)):
@@ -138,10 +144,10 @@ def _angles(line, turn):
 
 @jit
 def _arctangent(t):
-    """Return the angle of a slope between 0 and 1, in degrees.
+    """Return the angle of a slope t between 0 and 1, in degrees.
 
-    Above 1/4 it is that of 1/2 plus that of u = (t - 1/2) / (1 + t/2), which is small,
-    so that the power series may end soon.
+    For t above 1/4 it is the angle of the slope 1/2 plus the angle of the slope
+    u = (t - 1/2) / (1 + t/2).  Since u is small, a short power series is enough.
     """
     u = (2.0 * t - 1.0) / (2.0 + t) if t > 0.25 else t
     base = HALF_SLOPE if t > 0.25 else 0.0
@@ -177,18 +183,18 @@ def _vote(line, grid, row):
 
 @jit
 def _exact_bin(down, right, turn, width):
-    """Return the bin of an angle that is next to an edge between two."""
+    """Return the bin of an angle that is close to the edge between two bins."""
     angle = math.atan2(down, right) * DEGREES
     if angle < 0.0:
         angle += turn
-    # The quotient of an angle just below an edge may round to the edge.
+    # The quotient of an angle just below an edge may be rounded up to the edge.
     k = int(angle / width)
     return k - (k * width > angle)
 
 
 @jit
 def _vote_softly(line, r, grid, cells):
-    """Share every gradient out among near bins and near cells."""
+    """Share every gradient among the nearest bins and the nearest cells."""
     length, angles = line[2], line[3]
     n_rows, n_columns, bins = cells.shape
     scale = bins / grid.turn
@@ -215,7 +221,7 @@ def _vote_softly(line, r, grid, cells):
 
 @jit
 def _neighbour(pixel, size):
-    """Return the last cell whose centre is not beyond a pixel, and the next's share."""
+    """Return the last cell with its centre up to a pixel, and the next cell's share."""
     position = (pixel + 0.5) / size - 0.5
     cell = math.floor(position)
     return int(cell), position - cell
@@ -223,7 +229,7 @@ def _neighbour(pixel, size):
 
 @jit
 def _write_blocks(cells, grid, out):
-    """Write the normalised blocks one after the other."""
+    """Write the normalised blocks into ``out``, one after the other."""
     n_rows, n_columns, bins = cells.shape
     scale = 1.0 / (grid.cell_rows * grid.cell_columns)
     size = grid.block_rows * grid.block_columns * bins
@@ -243,7 +249,7 @@ def _write_blocks(cells, grid, out):
 
 @jit
 def _normalise(block, norm):
-    """Divide a block of votes, none below 0, by its length."""
+    """Normalise a block of votes, all of which are >= 0, in place."""
     if norm == NONE:
         return
     if norm == L1 or norm == L1_SQRT:

@@ -1,8 +1,8 @@
-"""Filters of a batch of grey images: a window moves over each.
+"""Filters that move a window over each image of a batch of grey images.
 
-``rows`` and ``columns`` say where to read: position ``r + t`` of ``rows`` is the row
-that tap ``t`` of the window around row ``r`` falls on, inside the image or mirrored at
-its border.  Images are (m, h, w), C-contiguous, float32 or float64; so is ``out``.
+``rows`` and ``columns`` extend the image beyond its border: tap ``t`` of the window
+around row ``r`` reads the row ``rows[r + t]`` of the image, and the same holds for
+columns.  Images are (m, h, w), C-contiguous, float32 or float64; so is ``out``.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ __all__ = ["convolve", "median"]
 def convolve(
     images: NDArray, weights: NDArray, rows: NDArray, columns: NDArray, out: NDArray
 ):
-    """Weight the rows, then the columns of a window; ``weights`` are of the dtype."""
+    """Convolve images with ``weights``, which have their dtype, along both axes."""
     h, w = images.shape[1:]
     middle = np.empty((h, w), images.dtype)
     line = np.empty(len(columns), images.dtype)
@@ -51,7 +51,7 @@ def _take(source, index, target):
 def median(images: NDArray, size: int, rows: NDArray, columns: NDArray, out: NDArray):
     """Take the median of each window of ``size`` by ``size`` pixels.
 
-    With an even number of pixels it is the greater of the two in the middle.
+    If the number of pixels is even, the greater of the two in the middle is taken.
     """
     if size == 3:
         _median_of_nine(images, rows, columns, out)
@@ -61,10 +61,11 @@ def median(images: NDArray, size: int, rows: NDArray, columns: NDArray, out: NDA
 
 @jit
 def _median_of_nine(images, rows, columns, out):
-    """Sort the columns of a window; the median of three candidates is that of all.
+    """Take medians of windows of 3 by 3 pixels.
 
-    They are the greatest of the least, the median of the medians, and the least of the
-    greatest entries of the three columns.
+    With the three columns of a window sorted, the median of all nine pixels is the
+    median of three candidates: the greatest of the least, the median of the medians and
+    the least of the greatest entries of the columns.
     """
     h, w = images.shape[1:]
     lines = np.empty((3, w + 2), images.dtype)
@@ -110,7 +111,7 @@ def _median_of_many(images, size, rows, columns, out):
 
 @jit
 def _select(values, k):
-    """Return what would stand at ``k`` if ``values`` were sorted; they are moved."""
+    """Return the entry at ``k`` of the sorted ``values``, which are reordered."""
     left, right = 0, len(values) - 1
     while left < right:
         pivot = values[(left + right) // 2]

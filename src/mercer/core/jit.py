@@ -1,9 +1,9 @@
-"""The one set of Numba flags, and the one door to Numba.
+"""The Numba flags of all compiled functions; no other module imports Numba.
 
-``fastmath=True`` would let LLVM assume that no infinity exists and so break the
-``-inf`` sentinels of the pair search.  The subset below keeps infinities exact; it
-only promises that no NaN reaches compiled code (every caller checks its input),
-which is what lets a running maximum become vector instructions.
+``fastmath=True`` would let LLVM assume that infinities do not occur, and so break the
+``-inf`` sentinels of the pair search.  The subset below keeps infinities exact.
+Compiled code must not be given a NaN (every caller checks its input), so that a running
+maximum can become vector instructions.
 """
 
 from numba import njit, types

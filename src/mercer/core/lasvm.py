@@ -1,24 +1,24 @@
-r"""LASVM: a support vector machine that learns sample by sample.
+r"""LASVM: a support vector machine that learns from one sample at a time.
 
 With :math:`\beta = y\alpha`, :math:`f = K\beta` and :math:`g = y - f`, a sample may
 grow while :math:`\beta_s < B_s = \max(0, C_s y_s)` and shrink while :math:`\beta_s >
-A_s = \min(0, C_s y_s)`.  All that happens is a step on a pair, up :math:`i` and down
-:math:`j`,
+A_s = \min(0, C_s y_s)`.  Every update is a step on a pair, in which :math:`\beta_i`
+grows and :math:`\beta_j` shrinks by
 
 .. math::
 
     \lambda = \min\Bigl\{\frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}},
               \; B_i - \beta_i, \; \beta_j - A_j\Bigr\},
 
-clipped by both bounds.  *Process* takes a new sample in and pairs it with the member of
-the set that violates most against it; *reprocess* steps on the most violating pair of
-the set, then lets go of the members that are no support vectors
-(:math:`\beta_s = 0`) and cannot become any at the present gradients: those with
-:math:`y_s = 1` and :math:`g_s \le \min g_j`, or :math:`y_s = -1` and
-:math:`g_s \ge \max g_i`.
+which both bounds limit.  *Process* adds a new sample to the set and makes a step with
+the member of the set that violates most against it.  *Reprocess* makes a step on the
+most violating pair of the set.  It then removes the members that are not support
+vectors (:math:`\beta_s = 0`) and cannot become support vectors at the present
+gradients: those with :math:`y_s = 1` and :math:`g_s \le \min g_j`, or with
+:math:`y_s = -1` and :math:`g_s \ge \max g_i`.
 
-Every function gets the machine as arrays over the held samples ``0..n-1``, of which
-``active`` marks the members of the set; ``f`` is kept for all held samples.
+Every function takes the machine as arrays over the stored samples ``0..n-1``.
+``active`` marks the members of the set; ``f`` is up to date for all stored samples.
 
 References: Bordes, Ertekin, Weston & Bottou, "Fast kernel classifiers with online and
 active learning", JMLR 6, 2005.
@@ -44,21 +44,21 @@ __all__ = [
     "restore",
 ]
 
-# Curvature used where rounding or an indefinite kernel leaves none.
+# Least curvature: rounding or an indefinite kernel can make the true one 0 or negative.
 TINY = 1e-12
-# A step makes two gradients equal. Which of them is larger by rounding must not matter:
-# of those that differ by no more than this, the first counts.
+# A step makes two gradients equal, and rounding must not decide which is larger: among
+# gradients that differ by no more than this, the first is taken.
 SAME = 1e-9
-# Which of the waiting samples comes next: the first, that with the least |f + b|, or
-# that with the least y (f + b).
+# How the next of the waiting samples is chosen: the first one, the one with the least
+# |f + b|, or the one with the least y (f + b).
 IN_TURN, NEAREST, WORST = 0, 1, 2
-# Shifts of the xorshift generator of Marsaglia (2003), and a seed that is not zero.
+# Shifts of Marsaglia's xorshift generator (2003), and the seed used in place of zero.
 LEFT, RIGHT, LAST = np.uint64(13), np.uint64(7), np.uint64(17)
 NOT_ZERO = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Members(NamedTuple):
-    """One machine over the held samples; arrays of at least ``n`` entries."""
+    """One machine over the stored samples; arrays of at least ``n`` entries."""
 
     side: NDArray[np.float64]  #: 1, -1, or 0 for samples without a side
     cost: NDArray[np.float64]  #: largest |beta|
@@ -94,8 +94,8 @@ def learn(
 ):
     """Process ``count`` of the ``waiting`` samples, each followed by reprocessing.
 
-    ``waiting`` is used up.  A member of the set is skipped.  Returns the number of
-    steps.
+    The order of ``waiting`` changes.  Samples that are members of the set already are
+    skipped.  Return the number of steps.
     """
     side, cost, active = machine.side, machine.cost, machine.active
     left = len(waiting)
@@ -132,7 +132,7 @@ def learn(
 def restore(K: NDArray, n: int, machine: Members, tau: float, max_steps: int):
     """Reprocess while a pair of the set violates by more than ``tau``.
 
-    Returns the number of steps.
+    Return the number of steps.
     """
     n_steps = 0
     while n_steps < max_steps:
@@ -145,16 +145,17 @@ def restore(K: NDArray, n: int, machine: Members, tau: float, max_steps: int):
 
 @jit
 def release(K: NDArray, n: int, machine: Members, k: int):
-    """Take sample ``k`` out of the set; what it carried goes to those it suits best.
+    """Remove sample ``k`` from the set, and give its ``beta`` to other members.
 
-    The sum of ``beta`` stays what it was: some of the others always have room.
+    The ``beta`` goes to the members that may take it and whose gradients favour it
+    most.  The sum of all ``beta`` does not change: the others always have room.
     """
     side, cost, beta, f, active = machine
     active[k] = False
     while beta[k] != 0.0:
         i, j = extremes(n, machine)
         to = i if beta[k] > 0.0 else j
-        if to < 0:  # rounding has left less room than there should be
+        if to < 0:  # rounding errors have taken the last room
             _add(K, n, f, k, -beta[k])
             beta[k] = 0.0
             break
@@ -193,7 +194,7 @@ def extremes(n: int, machine: Members):
 
 @jit
 def _step(K, n, machine, i, j, tau):
-    """Step on a pair if it violates by more than ``tau``; tell whether it moved."""
+    """Make a step on a pair if it violates by more than ``tau``; return 1 if it did."""
     side, cost, beta, f = machine.side, machine.cost, machine.beta, machine.f
     gain = (side[i] - f[i]) - (side[j] - f[j])
     high = max(0.0, side[i] * cost[i])
@@ -217,7 +218,7 @@ def _step(K, n, machine, i, j, tau):
 
 @jit
 def let_go(n: int, machine: Members):
-    """Take out members that are no support vectors and cannot become any."""
+    """Remove the members that are not support vectors and cannot become such."""
     side, beta, f, active = machine.side, machine.beta, machine.f, machine.active
     i, j = extremes(n, machine)
     if i < 0 or j < 0:
@@ -232,7 +233,7 @@ def let_go(n: int, machine: Members):
 
 @jit
 def _within(value, bound):
-    """Clip to the interval between 0 and ``bound``: a sum may be off by rounding."""
+    """Clip a sum, which may have a rounding error, to between 0 and ``bound``."""
     return min(max(value, min(0.0, bound)), max(0.0, bound))
 
 
@@ -246,7 +247,7 @@ def _add(K, n, f, k, weight):
 
 @jit
 def _choose(waiting, n, machine, choice, n_candidates, seed_state):
-    """Return the place of the best of some waiting samples, drawn at random."""
+    """Return the position of the best among some randomly drawn waiting samples."""
     side, f = machine.side, machine.f
     i, j = extremes(n, machine)
     bias = 0.0
@@ -254,7 +255,7 @@ def _choose(waiting, n, machine, choice, n_candidates, seed_state):
         bias = 0.5 * (side[i] - f[i] + side[j] - f[j])
     best, at = np.inf, 0
     for c in range(min(n_candidates, len(waiting))):
-        # All of them in turn, where they are no more than the candidates.
+        # If there are enough candidates for all waiting samples, each is tried once.
         place = c if n_candidates >= len(waiting) else _draw(seed_state, len(waiting))
         k = waiting[place]
         decision = f[k] + bias

@@ -1,10 +1,11 @@
-r"""Assigning samples to the nearest of some centres, with bounds that spare most work.
+r"""Assign samples to the nearest centre, with bounds that avoid most distances.
 
-For each sample an upper bound of the distance to its own centre is kept, and a lower
-bound of that to all others (Hamerly, 2010).  When centres move, the bounds give way by
-as much; only where they cross is anything computed.  Distances that come from matrix
-products carry a bound of their rounding error; where that leaves a doubt about which
-centre is nearest, differences in double precision decide.
+Each sample has an upper bound on the distance to its own centre, and a lower bound on
+the distance to all other centres (Hamerly, 2010).  When centres move, the bounds are
+widened by the distances moved, and distances are computed only for samples whose bounds
+cross.  Distances from matrix products come with a bound on their rounding error.  If
+that leaves a doubt about which centre is nearest, differences in double precision
+decide.
 """
 
 import math
@@ -36,10 +37,12 @@ def give_way(
     half_gap: NDArray,
     out: NDArray,
 ):
-    """Widen the bounds by how far centres ``moved``; return the number of doubtful.
+    """Widen the bounds by the distances that centres ``moved``.
 
-    Their indices are written to ``out``.  ``half_gap`` is half the distance of each
-    centre from the next: a sample closer than that has no other centre nearer.
+    Return the number of samples whose nearest centre is now in doubt; the indices of
+    these samples are written to ``out``.  ``half_gap`` is half the distance of each
+    centre from the nearest other centre: no other centre is nearer to a sample that is
+    closer than that to its own centre.
     """
     first, second, which = 0.0, 0.0, -1
     for c in range(len(moved)):
@@ -72,9 +75,9 @@ def assign(
     lower: NDArray,
     doubtful: NDArray,
 ):
-    """Take the nearest centre for each of ``rows``, given their products (m, k).
+    """Assign ``rows`` to the nearest centres, given their inner products (m, k).
 
-    Return how many are in doubt; their indices are written to ``doubtful``.
+    Return the number of samples in doubt; their indices are written to ``doubtful``.
     """
     largest = 0.0
     for c in range(len(c_norm)):
@@ -110,7 +113,10 @@ def decide(
     upper: NDArray,
     lower: NDArray,
 ):
-    """Assign ``rows`` of samples (m, d), given in the same order, by differences."""
+    """Assign ``rows`` to the nearest centres by differences in double precision.
+
+    ``X`` (m, d) holds the samples of ``rows``, in the same order.
+    """
     for r in range(len(rows)):
         x = X[r]
         best, second, label = np.inf, np.inf, 0
@@ -140,9 +146,9 @@ def move_between(
     sums: NDArray,
     counts: NDArray,
 ):
-    """Take ``rows`` out of the sums (k, d) of their old clusters, into the new ones.
+    """Move ``rows`` from the sums (k, d) of their old clusters to the new ones.
 
-    ``before`` is -1 where a sample was in none.
+    ``before`` is -1 for a sample that was in no cluster.
     """
     for r in range(len(rows)):
         i = rows[r]

@@ -1,20 +1,20 @@
 r"""Pair steps for :math:`\ell_p`-norm multiple kernel learning (Sun et al. 2010).
 
 With :math:`s_k = \beta^T K_k \beta`, :math:`S = \|s\|_q` and :math:`1/p + 1/q = 1` the
-dual is, over the box and the sums of the plain machine,
+dual is, with the box and sum constraints of the SVM,
 
 .. math::
 
     \min_\beta \; c^T \beta + h(S), \qquad
     h(S) = \tfrac12 S \quad\text{or, with a penalty,}\quad h(S) = S^2 / 8\lambda .
 
-Its gradient is that of a plain machine with :math:`K = \sum_k d_k K_k`, where
-:math:`d_k = 2h'(S)\,(s_k/S)^{q-1}`.  A step of a pair moves every :math:`s_k` along a
-parabola, :math:`s_k(t) = s_k + 2t(f_{ki} - f_{kj}) + t^2 a_k`, so it is the least point
-of a convex function of one number.  With a penalty and :math:`q = 2` that is the root
-of a cubic; otherwise Newton's method finds it, between bounds that close in.
+Its gradient is that of an SVM with the kernel :math:`K = \sum_k d_k K_k`, where
+:math:`d_k = 2h'(S)\,(s_k/S)^{q-1}`.  A step on a pair moves every :math:`s_k` along a
+parabola, :math:`s_k(t) = s_k + 2t(f_{ki} - f_{kj}) + t^2 a_k`, so the best step
+minimises a convex function of one variable.  With a penalty and :math:`q = 2` the
+minimum is the root of a cubic; otherwise a bracketed Newton's method finds it.
 
-``penalty`` is 0 where there is none.
+``penalty`` is :math:`\lambda`, or 0 for no penalty.
 """
 
 import numpy as np
@@ -26,13 +26,13 @@ __all__ = ["add_scaled", "kernel_weights", "minimise_shared_pairs", "pair_step"]
 
 TINY = 1e-12
 CHECK_EVERY = 64
-# Newton steps at most; each at least halves the bracket.
+# Largest number of Newton steps; a step that leaves the bracket becomes a bisection.
 MOST_NEWTON = 60
 
 
 @jit
 def add_scaled(target: NDArray, values: NDArray, factor: float, anew: bool):
-    """Add ``factor * values`` to ``target``, or let it be that, row by row."""
+    """Add ``factor * values`` to ``target``, or overwrite ``target`` if ``anew``."""
     for i in range(target.shape[0]):
         to, by = target[i], values[i]
         w = to.dtype.type(factor)
@@ -64,7 +64,7 @@ def _dual_norm(s, q):
 def kernel_weights(s: NDArray, q: float, penalty: float, d: NDArray):
     """Fill ``d`` with the weights that belong to ``s``; return the dual norm of s.
 
-    Where no kernel has a say yet, all weights are equal.
+    If all entries of ``s`` are 0, as at the start, all weights are equal.
     """
     S = _dual_norm(s, q)
     scale = 1.0 if penalty == 0.0 else S / (2.0 * penalty)
@@ -81,9 +81,9 @@ def kernel_weights(s: NDArray, q: float, penalty: float, d: NDArray):
 
 @jit
 def _slopes(t, c, s, b, a, q, penalty, moved):
-    """Return the first two derivatives at ``t`` of the function of a step.
+    """Return the first two derivatives of the objective by the step ``t``.
 
-    ``s``, ``b``, ``a`` are the parabolas ``s + 2 t b + t^2 a``.
+    ``s``, ``b``, ``a`` are the coefficients of the parabolas ``s + 2 t b + t^2 a``.
     """
     for k in range(len(s)):
         moved[k] = s[k] + t * (2.0 * b[k] + t * a[k])
@@ -108,9 +108,9 @@ def _slopes(t, c, s, b, a, q, penalty, moved):
 
 @jit
 def _cubic_root(c, s, b, a, penalty):
-    """Return where ``c + (sum_k s_k(t)^2)' / 8 lambda`` is zero: it never falls.
+    """Return the root of the increasing function ``c + (sum_k s_k(t)^2)' / 8 lambda``.
 
-    With x = t + shift the cubic is x^3 + 3 u x + 2 v, of which one root is real.
+    With x = t + shift the cubic is x^3 + 3 u x + 2 v, which has one real root.
     """
     c3, c2, c1, c0 = 0.0, 0.0, 0.0, 4.0 * penalty * c
     for k in range(len(s)):
@@ -124,8 +124,8 @@ def _cubic_root(c, s, b, a, penalty):
     u = c1 / (3.0 * c3) - shift * shift
     v = shift * shift * shift + 0.5 * (c0 - c1 * shift) / c3
     root = np.sqrt(max(v * v + u * u * u, 0.0))
-    # Of both summands the one without cancellation; the other follows from their
-    # product, which is -u.
+    # Cardano's formula has two summands. Compute the one without cancellation; the
+    # other follows, because their product is -u.
     large = np.cbrt(-v - root) if v > 0.0 else np.cbrt(-v + root)
     if large == 0.0:
         return -shift
@@ -152,7 +152,7 @@ def pair_step(
         slope, curve = _slopes(0.0, c, s, b, a, q, penalty, moved)
         guess = -slope / max(curve, TINY)
         if curve <= 0.0:
-            # No kernel has a say yet: S = t^2 ||a||_q.
+            # All s and b are 0, as at the start, so S = t^2 ||a||_q.
             size = max(_dual_norm(a, q), TINY)
             guess = (
                 -c / size
@@ -160,7 +160,9 @@ def pair_step(
                 else np.cbrt(-2.0 * penalty * c) / (size ** (2.0 / 3.0))
             )
     if not guess > 0.0:
-        return 0.0  # of what is no kernel, or but for rounding: there is no way down
+        # The step does not decrease the objective: the matrix is indefinite, or only
+        # rounding is left.
+        return 0.0
     t = min(guess, room)
     for _ in range(MOST_NEWTON):
         slope, curve = _slopes(t, c, s, b, a, q, penalty, moved)
@@ -200,10 +202,10 @@ def minimise_shared_pairs(
 ):
     """Take pair steps on ``beta``, ``F`` and ``s`` in place until the gap is ``tol``.
 
-    ``K`` (kernels, rows, rows) are the matrices of the rows at hand, ``F`` (kernels,
-    rows) the products with all of ``beta``, ``s`` the sums of all problems that share
-    the weights.  Returns the number of steps, the last violation, and whether a step
-    was too small for the floating-point grid.
+    ``K`` (kernels, rows, rows) are the matrices of the rows in use, ``F`` (kernels,
+    rows) are their products with all of ``beta``, and ``s`` are the sums over all
+    problems that share the weights.  Return the number of steps, the last violation,
+    and whether the solver stalled because a step was too small to change ``beta``.
     """
     n_kernels, n = F.shape
     m = len(beta)
@@ -276,7 +278,7 @@ def minimise_shared_pairs(
 
 @jit
 def _first_of_pair(c, lo, hi, row, group, beta, f):
-    """Return the variable with least slope that may grow, its group, and the gap."""
+    """Return the variable with the least slope that may grow, its group and the gap."""
     i, g, gap = np.int64(0), np.int64(0), -np.inf
     first = 0
     while first < len(c):

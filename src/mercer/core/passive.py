@@ -1,21 +1,22 @@
 r"""Passive-aggressive steps, on weights of features and on coefficients of samples.
 
-With the hinge loss :math:`\ell = \max\{0, 1 - y f(x)\}` a sample with any positive loss
-(not only one on the wrong side) moves the weights by :math:`\tau y x`,
+With the hinge loss :math:`\ell = \max\{0, 1 - y f(x)\}`, a sample with a positive loss
+(even if it is classified correctly) moves the weights by :math:`\tau y x`, where
 
 .. math::
 
     \tau = \ell / \|x\|^2, \qquad \min\{C, \ell / \|x\|^2\}, \qquad
     \ell / (\|x\|^2 + 1/2C),
 
-which are PA, PA-I and PA-II.  In the multi-class form the loss is
+for PA, PA-I and PA-II.  In the multi-class form the loss is
 :math:`\max\{0, 1 - (f_y - \max_{r \ne y} f_r)\}`, the weights of class y and of the
 best other class r move by :math:`\pm\tau x`, and :math:`\|x\|^2` becomes
 :math:`2\|x\|^2`.
 
-The intercept moves by :math:`\tau y` and does not count in the norm, as in
-scikit-learn.  Averages are kept as :math:`\bar w = w - u / t` with
-:math:`u = \sum_s (s - 1) \Delta_s`, so that a sample without loss costs nothing.
+The intercept moves by :math:`\tau y` and is not part of the norm, as in scikit-learn.
+Averages are computed as :math:`\bar w = w - u / t` with
+:math:`u = \sum_s (s - 1) \Delta_s`, where :math:`\Delta_s` is step s, so that a sample
+without a loss needs no work.
 
 Reference: Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive
 algorithms", JMLR 7, 2006.
@@ -47,14 +48,14 @@ class Rule(NamedTuple):
 
     variant: int
     C: float
-    share: float  #: of a step that the intercept takes; 0 for none
-    together: bool  #: whether all classes are updated as one, or each by itself
+    share: float  #: factor of a step for the intercept; 0 for no intercept
+    together: bool  #: whether classes are updated jointly, or each on its own
     averages: bool
 
 
 @jit
 def _size(loss, norm, rule):
-    """Return the step for a loss; 0 where the sample is no direction to move in."""
+    """Return the step for a loss; 0 if the norm of the sample is 0."""
     if not loss > 0.0:
         return 0.0
     if rule.variant == PA2:
@@ -68,15 +69,16 @@ def _size(loss, norm, rule):
 
 @jit
 def _steps(f, label, norm, weight, factor, rule, learns, step, losses):
-    """Fill ``step`` (n_tasks,) with signed steps; tell whether any is not 0.
+    """Fill ``step`` (n_tasks,) with signed steps; return whether any of them is not 0.
 
-    A task of two classes has the second on its positive side.  ``factor`` are the
-    weights of the classes; of one class against the rest only the one is weighted, as
-    in scikit-learn.  ``losses`` add up.
+    With two classes there is one task, whose positive class is the second.  ``factor``
+    are the weights of the classes.  In a task of one class against the rest only the
+    samples of that class are weighted, as in scikit-learn.  The loss of each task is
+    added to ``losses``.
     """
     n_tasks = len(f)
     step[:] = 0.0
-    if norm == np.inf:  # too large a sample: the caller looks at the losses
+    if norm == np.inf:  # the sample is too large: the caller checks the losses
         losses[:] = np.inf
     if rule.together and n_tasks > 1:
         rival = 0 if label != 0 else 1
@@ -120,10 +122,10 @@ def pass_over_dense(
     t0: float,
     losses: NDArray,
 ):
-    """Go once over samples; ``w`` (n_tasks, d), ``b`` and what averages need change.
+    """Make one pass over samples, updating ``w`` (n_tasks, d), ``b``, ``u`` and ``v``.
 
     ``u`` and ``v`` are for the averages of ``w`` and ``b``; ``t0`` is the number of
-    samples before.  Returns that number after.
+    samples seen before.  Return the number of samples seen after the pass.
     """
     n_tasks = len(w)
     f, step = np.empty(n_tasks), np.empty(n_tasks)
@@ -154,7 +156,7 @@ def pass_over_dense(
                         for c in range(len(row)):
                             row[c] += t0 * s * np.float64(x[c])
                         v[t] += t0 * s * rule.share
-        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+        if norm > 0.0 or rule.variant == PA2:  # otherwise the sample cannot move w
             t0 += 1.0
     return t0
 
@@ -177,9 +179,9 @@ def pass_over_sparse(
     t0: float,
     losses: NDArray,
 ):
-    """Do as :func:`pass_over_dense` with the rows of a CSR matrix.
+    """Make the pass of :func:`pass_over_dense` over the rows of a CSR matrix.
 
-    ``indices`` are unsigned: that saves a test for each.
+    ``indices`` are unsigned, which saves the test for negative indices.
     """
     n_tasks = len(w)
     f, step = np.empty(n_tasks), np.empty(n_tasks)
@@ -211,7 +213,7 @@ def pass_over_sparse(
                         for c in range(len(x)):
                             row[at[c]] += t0 * s * np.float64(x[c])
                         v[t] += t0 * s * rule.share
-        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+        if norm > 0.0 or rule.variant == PA2:  # otherwise the sample cannot move w
             t0 += 1.0
     return t0
 
@@ -233,9 +235,9 @@ def pass_of_one_task(
     t0: float,
     losses: NDArray,
 ):
-    """Do as :func:`pass_over_sparse` for a task of two classes.
+    """Make the pass of :func:`pass_over_sparse` for a single task.
 
-    Rows of a few values are so short that a loop over one task shows.
+    Rows with few values are so short that a loop over one task would cost time.
     """
     row, late = w[0], u[0]
     bias, lost = b[0], 0.0
@@ -244,21 +246,22 @@ def pass_of_one_task(
         at = indices[indptr[k] : indptr[k + 1]]
         f = norm = 0.0
         for c in range(len(x)):
-            # Never so; but a loop that may end is not turned into gathers, which take
-            # longer than plain loads.
+            # This never happens. It keeps the compiler from turning the loop into
+            # gather instructions, which take longer than plain loads.
             if at[c] >= len(row):
                 break
             f += row[at[c]] * np.float64(x[c])
         sign = 1.0 if labels[k] == 1 else -1.0
         loss = max(0.0, 1.0 - sign * (f + bias))
         lost += loss
-        # Without a loss it matters only whether the norm is 0: one value tells.
+        # Without a loss it only matters whether the norm is 0, and the first value that
+        # is not 0 tells.
         for c in range(len(x) if loss > 0.0 else min(len(x), 1)):
             norm += np.float64(x[c]) * np.float64(x[c])
         if norm == 0.0:
             for c in range(len(x)):
                 norm += np.float64(x[c]) * np.float64(x[c])
-        if norm == np.inf:  # too large a sample: the caller looks at the losses
+        if norm == np.inf:  # the sample is too large: the caller checks the losses
             lost = np.inf
         s = sign * weight[k] * _size(loss, norm, rule) * factor[labels[k]]
         if s != 0.0:
@@ -269,7 +272,7 @@ def pass_of_one_task(
                 for c in range(len(x)):
                     late[at[c]] += t0 * s * np.float64(x[c])
                 v[0] += t0 * s * rule.share
-        if norm > 0.0 or rule.variant == PA2:  # else nothing could move
+        if norm > 0.0 or rule.variant == PA2:  # otherwise the sample cannot move w
             t0 += 1.0
     b[0] = bias
     losses[0] += lost
@@ -298,15 +301,15 @@ def pass_over_kernel(
     budget: int,
     oldest: bool,
 ):
-    """Go once over a chunk of samples, on coefficients of held samples and of its own.
+    """Make one pass over a chunk of samples, updating coefficients of stored samples.
 
-    ``K`` (m, n) are the kernel values of the m samples and all n columns, the held
-    samples and then new ones; ``slots`` (m,) is the column of each sample itself.
-    ``beta`` and ``u`` have shape (n_tasks, n); ``age`` (n,) is when a sample came in,
-    -1 for those that are out, and ``size`` (n,) is the square root of the diagonal.
-    While more than ``budget`` samples are in, the one that came first leaves, or the
-    one with the least ``|beta|`` times ``size``.  Returns how many samples were seen
-    and how many are in.
+    ``K`` (m, n) are the kernel values between the m samples of the chunk and n samples:
+    first the stored samples, then new ones.  ``slots`` (m,) is the column of each
+    sample of the chunk.  ``beta`` and ``u`` have shape (n_tasks, n).  ``age`` (n,) is
+    the time when a sample was stored, -1 for samples that are not stored, and ``size``
+    (n,) is the square root of the diagonal.  When more than ``budget`` samples are
+    stored, one is removed: the oldest, or the one with the least ``|beta|`` times
+    ``size``.  Return the number of samples seen and the number of samples stored.
     """
     n_tasks, n = beta.shape
     f, step = np.empty(n_tasks), np.empty(n_tasks)
@@ -344,7 +347,7 @@ def pass_over_kernel(
 
 @jit
 def _leaver(beta, age, size, own, oldest):
-    """Return which held sample leaves; not the one that has just come."""
+    """Return which stored sample to remove; never ``own``, the one just stored."""
     best, out = np.inf, own
     for s in range(len(age)):
         if age[s] >= 0.0 and s != own:

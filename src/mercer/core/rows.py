@@ -1,4 +1,4 @@
-"""Moving tiles and rows of a Gram matrix about."""
+"""Copy, mirror and add tiles and rows of a Gram matrix."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ __all__ = [
     "scatter_rows",
 ]
 
-# Columns whose sums stay in the first-level cache while the rows go by.
+# Number of columns whose sums stay in the first-level cache while rows are added.
 STRIP = 2048
-# Side of the squares in which a tile is transposed.
+# Side length of the squares in which a tile is transposed.
 SQUARE = 32
 
 
@@ -35,8 +35,8 @@ def scatter_rows(values: NDArray, pool: NDArray, slot: NDArray, column: int):
 def mirror(values: NDArray, matrix: NDArray, row: int, column: int):
     """Write a tile (m, w), and its transpose, into a symmetric matrix.
 
-    The tile begins at (row, column) with column >= row.  Where it crosses the
-    diagonal, its upper half counts.
+    The tile begins at (row, column) with column >= row.  If it crosses the diagonal,
+    the values above the diagonal are used for both triangles.
     """
     m, w = values.shape
     for i in range(m):
@@ -76,8 +76,9 @@ def close_gaps(matrix: NDArray, target: NDArray, source: NDArray, n: int):
 def add_rows(pool: NDArray, slot: NDArray, weight: NDArray, column: int, f: NDArray):
     """Add ``weight[r] * pool[slot[r], column + c]`` to ``f[c]`` for all rows r.
 
-    Four rows at a time, strip by strip: each sum is loaded and stored a quarter as
-    often.  The order of the additions does not depend on how callers split ``f``.
+    Four rows are added at a time, strip by strip, so that each sum is loaded and stored
+    a quarter as often.  The order of additions does not depend on how callers split
+    ``f``.
     """
     n_rows = len(slot)
     for c0 in range(0, len(f), STRIP):
@@ -113,10 +114,11 @@ def extend_square(
     position: NDArray,
     square: NDArray,
 ):
-    """Fill in the rows and columns of new members of a symmetric matrix.
+    """Fill the rows and columns of new members of a symmetric matrix.
 
-    Row ``new[i]`` of ``square`` comes from ``pool[slot[i]]``: its entry
-    ``position[k]`` is the one in column ``columns[k]``; and the other way round.
+    Row ``new[i]`` of ``square`` comes from ``pool[slot[i]]``: its entry ``position[k]``
+    is the entry in column ``columns[k]`` of that row.  The columns ``new[i]`` are
+    filled by symmetry.
     """
     for i in range(len(new)):
         source = pool[slot[i]]

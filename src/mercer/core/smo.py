@@ -1,16 +1,16 @@
 r"""The pair solver: sequential minimal optimisation with second-order selection.
 
-A step moves mass :math:`\delta` from :math:`\beta_j` to :math:`\beta_i` of one group.
+A step moves :math:`\delta` from :math:`\beta_j` to :math:`\beta_i` of the same group.
 With :math:`G = K\beta + p` and curvature :math:`a = K_{ii} + K_{jj} - 2K_{ij}` the
-best step is :math:`\delta = (G_j - G_i)/a`, clipped by the box, and the gain
-:math:`(G_j - G_i)^2 / 2a`.  ``i`` is the variable with the least :math:`G` that may
-grow; ``j`` the one that may shrink with the largest gain against it (Fan, Chen & Lin
-2005).  The solver stops when no pair violates by more than ``tol``.
+best step is :math:`\delta = (G_j - G_i)/a`, clipped to the box, and decreases the
+objective by :math:`(G_j - G_i)^2 / 2a`.  ``i`` is the variable with the least :math:`G`
+that may grow; ``j`` is the variable that may shrink and gains most with ``i`` (Fan,
+Chen & Lin 2005).  The solver stops when no pair violates by more than ``tol``.
 
-Problems that differ in their bounds may begin where others ended: multiples
-:math:`s\beta` of a solution keep a sum of 0, and with :math:`f = K\beta` at hand the
+Problems that differ in their bounds can start from the solution of another: a multiple
+:math:`s\beta` of a solution keeps a sum of 0, and if :math:`f = K\beta` is known, the
 objective :math:`\tfrac12 s^2 \beta^T f + s\, p^T \beta` is least at
-:math:`s = -p^T \beta / \beta^T f`; the bounds limit :math:`s` from above.
+:math:`s = -p^T \beta / \beta^T f`.  The bounds limit :math:`s` from above.
 """
 
 from math import isqrt
@@ -31,14 +31,14 @@ __all__ = [
     "solve_whole",
 ]
 
-# Curvature used where rounding or an indefinite kernel leaves none.
+# Least curvature: rounding or an indefinite kernel can make the true one 0 or negative.
 TINY = 1e-12
-# Bits of the magnitude of a float64, and the lowest rank a score can have.
+# All bits of a float64 but the sign, and an integer below the rank of every score.
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 NO_SCORE = ~MAGNITUDE
-# Lower half of a packed integer.
+# Mask of the lower half of a packed integer, which holds an index.
 INDEX = np.int64(0xFFFFFFFF)
-# How often the compiled loop looks at the stop flag.
+# Number of steps between two looks at the stop flag.
 CHECK_EVERY = 256
 
 
@@ -46,8 +46,8 @@ class Outcome(NamedTuple):
     """How a run of the compiled solver ended."""
 
     n_iter: int
-    gap: float  #: largest violation seen at the last look
-    stalled: bool  #: a step too small for the floating-point grid
+    gap: float  #: largest violation at the end
+    stalled: bool  #: whether a step was too small to change beta in floating point
 
 
 @jit
@@ -63,14 +63,14 @@ def minimise_pairs(
 ):
     """Take pair steps on ``beta`` and ``f`` in place until the gap is within ``tol``.
 
-    ``K`` is the Gram matrix, of which ``where`` names the part in use; ``stop[0]`` may
-    be set by another thread.  Returns the fields of :class:`Outcome`.
+    ``where`` describes the part of the Gram matrix ``K`` that is in use.  Another
+    thread may set ``stop[0]`` to end the run.  Return the fields of :class:`Outcome`.
     """
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     piece, span, group_start = where
     m = len(p)
-    # 0 where the variable may move that way, -inf where it may not: added to a score,
-    # they take the place of a branch.
+    # The entries are 0 if the variable may move that way and -inf if not. Adding them
+    # to a score replaces a branch.
     up = np.empty(m)
     down = np.empty(m)
     for t in range(m):
@@ -111,14 +111,15 @@ def minimise_pairs(
         Ki = K[column[i]]
         Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
-        down[i] = -np.inf  # rounding must not make it its own partner
+        down[i] = -np.inf  # rounding must not make i its own partner
         at = _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap)
         if at >= 0:
             j = _best_partner(piece[at], p, f, down, Ki, diag, Gi, Kii, gap)
         else:
             j = _nearest(bottom, piece[j], p, f, down, 1.0)
 
-        # Both bounds are met exactly, so that a pair at the box leaves it for good.
+        # A variable that reaches a bound is set to it exactly, so that it counts as
+        # being at the bound.
         Kj = K[column[j]]
         curvature = Kii + np.float64(Kj[column[j]]) - 2.0 * np.float64(Ki[column[j]])
         delta = (f[row[j]] + p[j] - Gi) / max(curvature, TINY)
@@ -144,16 +145,18 @@ def minimise_pairs(
     return n_iter, gap, False
 
 
-# Two habits below make the loops vector instructions, several times as fast: arrays
-# are sliced first and then walked from 0 (no test for a negative index is left), and
-# maxima are taken of integers that have the floats' order, without their index.
+# Two habits let the compiler turn the loops below into vector instructions, which are
+# several times as fast. Arrays are sliced first and then indexed from 0, which needs no
+# test for a negative index. And maxima are taken without their index, of integers that
+# have the same order as the floats.
 
 
 @jit
 def _extremes(piece, first, last, p, f, up, down):
-    """Find the largest ``-G`` that may grow and the largest ``G`` that may shrink.
+    """Find the variables that violate most, in the pieces ``first`` to ``last``.
 
-    Returns both, and the pieces that hold them (-1 for none).
+    Return the largest ``-G`` of the variables that may grow, the largest ``G`` of those
+    that may shrink, and the pieces that hold the two (-1 for none).
     """
     best_up = NO_SCORE
     best_down = NO_SCORE
@@ -180,7 +183,7 @@ def _extremes(piece, first, last, p, f, up, down):
 
 @jit
 def _ordinal(x):
-    """Map a float64 to an int64 of the same order."""
+    """Map a float64 to an int64 so that the order is kept."""
     bits = np.float64(x).view(np.int64)
     return bits ^ ((bits >> 63) & MAGNITUDE)
 
@@ -199,25 +202,26 @@ def _packed(value, index):
 
 @jit
 def _nearest(target, run, p, f, free, sign):
-    """Find the variable of a piece whose score ``free + sign * G`` is ``target``.
+    """Return the variable of a piece whose score ``free + sign * G`` is ``target``.
 
-    Distance and index are packed into one integer, so that the nearest is found even
-    if rounding keeps it from being equal.
+    Distance and index are packed into one integer, so that the nearest variable is
+    found even if rounding makes the score differ from ``target``.
     """
     v0, length, r0 = run[0], run[1], run[2]
     f_, p_, free_ = f[r0 : r0 + length], p[v0 : v0 + length], free[v0 : v0 + length]
     best = MAGNITUDE
     for k in range(length):
         off = abs(target - (free_[k] + sign * (f_[k] + p_[k])))
-        best = min(best, _packed(off, length - 1 - k))  # of equals the last
+        best = min(best, _packed(off, length - 1 - k))  # the last of equals wins
     return v0 + length - 1 - (best & INDEX)
 
 
 @jit
 def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
-    """Find the piece that holds the best partner of ``i``; -1 if no gain is positive.
+    """Return the piece that holds the best partner of ``i``; -1 if no gain is positive.
 
-    Single precision, with violations scaled to [0, 1]: the gains only rank.
+    Violations are scaled to [0, 1] and single precision is used, which is enough to
+    rank the gains.
     """
     scale = 1.0 / gap
     Kii = np.float32(Kii)
@@ -241,7 +245,7 @@ def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
 
 @jit
 def _best_partner(run, p, f, down, Ki, diag, Gi, Kii, gap):
-    """Find the best partner of ``i`` in a piece that has one."""
+    """Return the best partner of ``i`` in a piece that has one."""
     scale = 1.0 / gap
     Kii = np.float32(Kii)
     v0, length, r0, c0 = run[0], run[1], run[2], run[3]
@@ -267,7 +271,9 @@ def best_multiple(
     new_beta: NDArray,
     new_f: NDArray,
 ):
-    """Write the best feasible multiple of ``beta``, and its ``f``; 0 if none is good.
+    """Write the best feasible multiple of ``beta`` and its ``f``.
+
+    Both are 0 if no multiple decreases the objective.
 
     ``p``, ``lo``, ``hi``, ``row``, ``beta`` have shape (m,), ``f`` (n_rows,).
     """
@@ -304,11 +310,11 @@ def minimise_chain(
     stop: NDArray,
     n_iter: NDArray,
 ):
-    """Solve problems like ``first`` that differ in linear term and bounds.
+    """Solve problems like ``first`` that differ in their linear terms and bounds.
 
-    They are the rows of ``p``, ``lo``, ``hi``, ``beta`` (n_problems, m), ``f``
-    (n_problems, n_rows), all sums being 0.  Each begins at the best multiple of the
-    solution of the one before.
+    The problems are the rows of ``p``, ``lo``, ``hi`` and ``beta`` (n_problems, m), and
+    of ``f`` (n_problems, n_rows).  Every group sums to 0 in all of them.  Each problem
+    starts at the best multiple of the solution of the one before.
     """
     for k in range(len(p)):
         if k > 0:
@@ -321,7 +327,7 @@ def minimise_chain(
         )
 
 
-# Below this size a step costs so little that shrinking cannot pay for itself.
+# For fewer variables a step is so cheap that shrinking does not save time.
 SHRINK_FROM = 2000
 
 
@@ -337,7 +343,7 @@ def solve_whole(
     shrinking: bool = True,
     room: int | None = None,
 ) -> Outcome:
-    """Solve a problem on a Gram matrix in memory, ``beta`` and ``f`` in place.
+    """Solve a problem on a Gram matrix in memory; ``beta`` and ``f`` change in place.
 
     With ``shrinking``, variables that sit at a bound and cannot take part in any
     violating pair are left out for a while: the rest is solved on a copy of its part of
@@ -370,7 +376,7 @@ def solve_whole(
 
 
 def _may_move(problem: DualProblem, beta: NDArray, f: NDArray) -> NDArray:
-    """List the variables that can be part of a violating pair, or are free."""
+    """Return the variables that are free or can be part of a violating pair."""
     G = f[problem.row] + problem.p
     up, down = beta < problem.hi, beta > problem.lo
     keep = up & down
@@ -383,7 +389,7 @@ def _may_move(problem: DualProblem, beta: NDArray, f: NDArray) -> NDArray:
 
 
 def _solve_part(K, where, problem, beta, f, active, tol, max_iter, stop):
-    """Solve for the active variables, then bring ``f`` up to date everywhere."""
+    """Solve for the active variables, then update ``f`` for all rows."""
     column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
     mine = column[problem.row[active]]
     square = np.empty((len(active), len(active)), dtype=K.dtype)

@@ -1,4 +1,4 @@
-"""Inner products of rows of sparse matrices, as a dense block."""
+"""Inner products between the rows of two sparse matrices, as a dense block."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,16 +7,17 @@ from mercer.core.jit import jit
 
 __all__ = ["dot_rows"]
 
-# A gathered multiplication costs about as much as this many in a matrix product.
+# One multiplication with gathered entries costs about as much as this many
+# multiplications in a dense matrix product.
 DENSE_ADVANTAGE = 40
 
 
 def dot_rows(X, Z, dtype) -> NDArray:
-    """Return ``X @ Z.T`` (m, n), where either may be CSR and none becomes dense whole.
+    """Return ``X @ Z.T`` (m, n), where each of the two tiles is dense or CSR.
 
-    The two tiles are made dense for a matrix product when they hold enough non-zeros
-    for that to pay; otherwise each row of ``X`` is spread out once and met by the
-    non-zeros of every row of ``Z``.
+    The two tiles are made dense for a matrix product if they have enough non-zeros for
+    that to be faster.  Otherwise each row of ``X`` is written to a dense row once, and
+    the non-zeros of every row of ``Z`` are multiplied with its entries.
     """
     d = X.shape[1]
     both_sparse = hasattr(X, "indptr") and hasattr(Z, "indptr")

@@ -1,11 +1,11 @@
 """Products of rows that are mostly zeros, with most of the zeros left out.
 
-The right-hand side lies in *strips*: so many rows that one of their columns fills a few
-vector registers, stored column by column.  The left-hand side is taken in *groups* of
-four rows, with a list of the columns in which any of the four is not zero.  A group
-meets a strip in registers only, and skips all other columns.  Zeros add nothing, so
-a product does not depend on which rows it is computed together with, and
-``x·z`` equals ``z·x`` to the last bit.
+The right-hand side is stored in *strips*.  A strip has as many rows as fill a few
+vector registers, and is stored column by column.  The left-hand side is taken in
+*groups* of four rows, with a list of the columns in which any of the four is not zero.
+The products of a group and a strip are summed in registers, over the listed columns
+only.  Zeros do not change a sum, so a product does not depend on the rows with which it
+is computed, and ``x·z`` equals ``z·x`` to the last bit.
 """
 
 import numpy as np
@@ -16,15 +16,15 @@ from mercer.core.jit import intrinsic, jit, types
 
 __all__ = ["GROUP", "count_columns", "fill_groups", "fill_strips", "multiply", "width"]
 
-# Four rows by four registers: sixteen sums under way hide the latency of an addition,
-# and leave registers for the factors.
+# With four rows and four registers there are sixteen sums at once, which hides the
+# latency of an addition and leaves registers for the factors.
 GROUP = 4
 REGISTERS = 4
 REGISTER_BYTES = 64
 
 
 def width(dtype) -> int:
-    """Return how many rows make a strip."""
+    """Return the number of rows of a strip."""
     return REGISTERS * REGISTER_BYTES // np.dtype(dtype).itemsize
 
 
@@ -32,7 +32,7 @@ def width(dtype) -> int:
 def _sums(typing_context, values, columns, first, stop, strip, out):
     """Fill ``out`` (GROUP, width) with the sums of ``values[k] ⊗ strip[columns[k]]``.
 
-    Numba's loops hold one sum in a register; this holds all of them.
+    A loop compiled by Numba keeps one sum in a register; this code keeps all of them.
     """
     signature = types.none(values, columns, types.int64, types.int64, strip, out)
     return signature, _write_sums
@@ -110,9 +110,10 @@ def _write_sums(context, builder, signature, args):
 
 @jit
 def multiply(groups, strips, first, stop, edge, out):
-    """Fill ``out`` with the products of all grouped rows and rows first to stop.
+    """Fill ``out`` with the products of all grouped rows and the rows first to stop.
 
-    ``edge`` is room for one group and strip, for what sticks out.
+    ``edge`` is scratch space for one group and strip, used where they reach beyond
+    ``out``.
     """
     values, columns, start = groups
     n, wide = out.shape[0], strips.shape[2]
@@ -135,7 +136,7 @@ def multiply(groups, strips, first, stop, edge, out):
 
 @jit
 def fill_strips(X: NDArray, rows: NDArray, active: NDArray, first, strips: NDArray):
-    """Put ``X[rows][:, active]`` into strips, from strip number ``first`` on."""
+    """Store ``X[rows][:, active]`` in strips, beginning with strip number ``first``."""
     wide = strips.shape[2]
     for s in range(strips.shape[0]):
         strip = strips[s]
@@ -151,7 +152,7 @@ def fill_strips(X: NDArray, rows: NDArray, active: NDArray, first, strips: NDArr
 
 @jit
 def count_columns(X: NDArray, rows: NDArray, active: NDArray, start: NDArray):
-    """Fill ``start`` with where the columns of each group begin, then the end."""
+    """Fill ``start`` with where the columns of each group begin, and the last end."""
     total = 0
     start[0] = 0
     last = len(rows) - 1
@@ -166,9 +167,9 @@ def count_columns(X: NDArray, rows: NDArray, active: NDArray, start: NDArray):
 
 @jit
 def fill_groups(X: NDArray, rows: NDArray, active: NDArray, groups):
-    """Write down the columns of each group, and its values in them.
+    """Write the columns of each group, and the values of its rows in these columns.
 
-    A last group that is not full repeats the last row; nobody looks there.
+    If the last group is not full, it repeats the last row; these products are not used.
     """
     values, columns, start = groups
     last = len(rows) - 1

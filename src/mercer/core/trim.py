@@ -1,10 +1,10 @@
-r"""Images cut to what they show, and resampled to one size.
+r"""Crop images to the pixels that exceed a threshold, and resample them to one size.
 
 Images are (n, h, w, c), C-contiguous, float32 or float64.  Output pixel :math:`j` of an
-axis, with :math:`s` input pixels to each output pixel, weights input pixel :math:`i` by
-the triangle :math:`\max\{0, 1 - |i - (j + 1/2) s + 1/2| / \max(s, 1)\}`: linear
-interpolation where the image grows, an average over what a pixel covers where it
-shrinks.
+axis, with :math:`s` input pixels per output pixel, weights input pixel :math:`i` by the
+triangle :math:`\max\{0, 1 - |i - (j + 1/2) s + 1/2| / \max(s, 1)\}`.  This is linear
+interpolation if the image grows, and a weighted average of the covered pixels if the
+image shrinks.
 """
 
 import math
@@ -21,10 +21,11 @@ __all__ = ["trim"]
 def trim(
     images: NDArray, threshold: float, margin: int, is_aspect_kept: bool, out: NDArray
 ):
-    """Write what exceeds ``threshold`` in any channel into ``out`` (n, H, W, c).
+    """Write the boxes of the pixels above ``threshold`` into ``out`` (n, H, W, c).
 
-    It fills ``out`` but for ``margin`` pixels on each side; with the aspect kept it
-    fills one axis and is centred on the other.  The rest is 0.
+    The box of an image holds all pixels that exceed the threshold in any channel.  It
+    fills ``out`` except for ``margin`` pixels on each side.  If the aspect is kept, the
+    box fills one axis and is centred along the other.  All other pixels are 0.
     """
     h, w, n_channels = images.shape[1:]
     height, width = out.shape[1] - 2 * margin, out.shape[2] - 2 * margin
@@ -43,7 +44,7 @@ def trim(
         H, W = height, width
         if is_aspect_kept:
             scale = min(height / rows, width / columns)
-            # To the nearest pixel, but never to none.
+            # Sizes are rounded to whole pixels, and are at least one pixel.
             H = min(max(int(rows * scale + 0.5), 1), height)
             W = min(max(int(columns * scale + 0.5), 1), width)
         _triangles(rows, H, firsts[0], counts[0], weights[0])
@@ -60,7 +61,10 @@ def trim(
 
 @jit
 def _box(image, threshold):
-    """Return the rows and columns between which something shows; all 0 if nothing."""
+    """Return the rows and columns that bound the pixels above the threshold.
+
+    All four are 0 if there are no such pixels.
+    """
     h, w, n_channels = image.shape
     top, bottom, left, right = h, 0, w, 0
     for r in range(h):
@@ -76,7 +80,7 @@ def _box(image, threshold):
 
 @jit
 def _triangles(size, new_size, firsts, counts, weights):
-    """Write which input pixels make each output pixel, and by which weights."""
+    """Write the input pixels that each output pixel averages, and their weights."""
     step = size / new_size
     spread = max(step, 1.0)
     for j in range(new_size):
@@ -94,7 +98,7 @@ def _triangles(size, new_size, firsts, counts, weights):
 
 @jit
 def _resample_rows(source, firsts, counts, weights, target):
-    """Write sums of rows of ``source`` into the rows of ``target``."""
+    """Write weighted sums of rows of ``source`` into the rows of ``target``."""
     for j in range(len(target)):
         for c in range(target.shape[1]):
             total = 0.0

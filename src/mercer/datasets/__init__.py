@@ -1,4 +1,4 @@
-"""Data sets and exact splits: what the studies and the examples run on.
+"""Data sets, and splits with exact sizes.
 
 Loaders and toy sets return ``(X, y)``, or a Bunch with ``as_bunch=True``.
 """

@@ -1,10 +1,9 @@
-"""The batches of CIFAR-10 as its authors give them, in two formats.
+"""The batches of CIFAR-10, in the two formats in which its authors distribute them.
 
-*Binary*: for each image one byte with the label, then 1,024 bytes each of red, green
-and blue. *Python*: a pickle of a dictionary with the same bytes and the labels. A
-pickle can name any function to be called, so these are read with stand-ins for the
-three names of NumPy that they need; any other name is an error, and nothing else is
-ever called.
+The *binary* format has one byte with the label of each image, then 1,024 bytes each of
+red, green and blue. The *Python* format is a pickle of a dictionary with the same bytes
+and the labels. A pickle can name any function to be called. These pickles are therefore
+read with stand-ins for the NumPy names that they need, and any other name is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.datasets.places import find_file
+from mercer.datasets.places import REPLACE, find_file
 from mercer.datasets.result import Arrays
 
 __all__ = ["ARCHIVE", "BATCHES", "Store", "find_store", "read_store"]
@@ -33,11 +32,10 @@ BATCHES = {
     "test": ("test_batch",),
 }
 ARCHIVE = "cifar-10-binary.tar.gz"
-REMEDY = "Replace it by a fresh copy, or remove it."
 
 
 class Format(NamedTuple):
-    """How the authors name what belongs to one of the two formats."""
+    """The names of the folder, files and archive of one of the two formats."""
 
     folder: str
     ending: str
@@ -49,14 +47,14 @@ PYTHON = Format("cifar-10-batches-py", "", "cifar-10-python.tar.gz")
 
 
 class Store(NamedTuple):
-    """Batches that were found: a folder of files, or an archive, and their format."""
+    """A folder of batches, or an archive of them, and the format of the batches."""
 
     path: Path
     format: Format
 
 
 def find_store(place: Path, part: str) -> Store | None:
-    """Return the batches of a part, "train" or "test", that are in a place, or None."""
+    """Return the store in a folder that has all batches of a part, or None."""
     for kind in (BINARY, PYTHON):
         for folder in (place, place / kind.folder):
             names = [name + kind.ending for name in BATCHES[part]]
@@ -86,31 +84,32 @@ def read_store(store: Store, part: str) -> Arrays:
 
 
 def _members(path: Path, names: Sequence[str]) -> list[bytes]:
-    """Read files of an archive, without unpacking it."""
+    """Return the contents of some files in an archive, without unpacking it to disk."""
     try:
         with tarfile.open(path) as archive:
             files = [archive.extractfile(name) for name in names]
             return [file.read() if file else b"" for file in files]
     except (OSError, EOFError, KeyError, tarfile.TarError, zlib.error) as error:
         raise ValueError(
-            f"{path} is broken or not the archive of that name ({error}). {REMEDY}"
+            f"{path} is damaged, or is not the archive of that name ({error}). "
+            f"{REPLACE}"
         ) from error
 
 
 def _decode_binary(content: bytes, source: str) -> Arrays:
-    """Return pixels (n, 3072), colour by colour, and labels of a binary batch."""
+    """Return the pixels (n, 3072), colour by colour, and labels of a binary batch."""
     expected = IMAGES_PER_BATCH * (1 + PIXELS)
     if len(content) != expected:
         raise ValueError(
-            f"{source} must have {expected} bytes, {IMAGES_PER_BATCH} images; it has "
-            f"{len(content)}. {REMEDY}"
+            f"{source} must have {expected} bytes for {IMAGES_PER_BATCH} images; it "
+            f"has {len(content)}. {REPLACE}"
         )
     records = np.frombuffer(content, dtype=np.uint8).reshape(IMAGES_PER_BATCH, -1)
     return records[:, 1:], records[:, 0]
 
 
 def _decode_python(content: bytes, source: str) -> Arrays:
-    """Return pixels (n, 3072), colour by colour, and labels of a pickled batch."""
+    """Return the pixels (n, 3072), colour by colour, and labels of a pickled batch."""
     try:
         batch = _BatchUnpickler(io.BytesIO(content), encoding="bytes").load()
         pixels = batch[b"data"].values()
@@ -118,35 +117,35 @@ def _decode_python(content: bytes, source: str) -> Arrays:
     except Exception as error:  # a broken pickle can fail in any way
         raise ValueError(
             f"{source} is not a batch of CIFAR-10 ({type(error).__name__}: {error}). "
-            f"{REMEDY}"
+            f"{REPLACE}"
         ) from error
     if pixels.shape != (IMAGES_PER_BATCH, PIXELS):
         raise ValueError(
             f"{source} must have pixels of shape {(IMAGES_PER_BATCH, PIXELS)}, got "
-            f"{pixels.shape}. {REMEDY}"
+            f"{pixels.shape}. {REPLACE}"
         )
     return pixels, labels
 
 
 class _Type:
-    """Stands in for ``numpy.dtype``: keeps the code of the type."""
+    """A stand-in for ``numpy.dtype`` that keeps the code of the type."""
 
     def __init__(self, code: bytes | str, *rest: object) -> None:
         del rest
         self.code = code.decode() if isinstance(code, bytes) else code
 
     def __setstate__(self, state: object) -> None:
-        """Ignore the byte order: there is none in single bytes."""
+        """Ignore the byte order: single bytes do not have one."""
 
 
 class _Array:
-    """Stands in for ``numpy.ndarray``: keeps its shape and bytes."""
+    """A stand-in for ``numpy.ndarray`` that keeps its shape and bytes."""
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         _, self.shape, self.type, self.is_fortran, self.content = state
 
     def values(self) -> NDArray[np.uint8]:
-        """Return the array, if it is one of unsigned bytes."""
+        """Return the array; raise an error if it does not hold unsigned bytes."""
         if self.type.code != "u1" or not isinstance(self.content, bytes):
             raise ValueError(f"pixels must be bytes (u1), got {self.type.code!r}")
         flat = np.frombuffer(self.content, np.uint8)
@@ -154,13 +153,13 @@ class _Array:
 
 
 def _blank_array(*arguments: object) -> _Array:
-    """Stand in for the function that makes an array to be filled."""
+    """Stand in for NumPy's function that makes an array to be filled later."""
     del arguments
     return _Array()
 
 
 class _BatchUnpickler(pickle.Unpickler):
-    """Reads dictionaries, lists, numbers, bytes, and arrays by their stand-ins."""
+    """An unpickler of dictionaries, lists, numbers, bytes and stand-ins for arrays."""
 
     STAND_INS = {  # noqa: RUF012
         ("numpy", "ndarray"): _Array,
@@ -170,10 +169,10 @@ class _BatchUnpickler(pickle.Unpickler):
     }
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the stand-in, or raise an error for any other name."""
+        """Return the stand-in for a name; raise an error if it has none."""
         try:
             return self.STAND_INS[module, name]
         except KeyError:
             raise pickle.UnpicklingError(
-                f"the pickle asks for {module}.{name}, which no batch needs"
+                f"the pickle asks for {module}.{name}, which a batch does not need"
             ) from None

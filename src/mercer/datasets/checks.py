@@ -1,4 +1,4 @@
-"""Checks of arguments that loaders, toy sets and splits share."""
+"""Checks of arguments, shared by loaders, toy sets and splits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raise an error unless the value is one of those allowed."""
+    """Raise an error unless the value is one of the allowed values."""
     if not isinstance(value, str) or value not in allowed:
         known = ", ".join(map(repr, allowed))
         raise ValueError(f"{name} must be one of {known}; got {value!r}.")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
-    """Return the value as an int, or raise an error if it is no number that counts."""
+    """Return the value as an int; raise an error unless it is whole and >= least."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be a whole number, got {value!r}.")
     if value < least:
@@ -33,7 +33,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 def check_number(
     name: str, value: Any, least: float = 0.0, most: float = math.inf
 ) -> float:
-    """Return the value as a float, or raise an error if it is outside the bounds."""
+    """Return the value as a float; raise an error if it is outside the bounds."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
@@ -46,7 +46,7 @@ def check_number(
 
 
 def as_generator(random_state: Seed) -> np.random.Generator:
-    """Turn a seed, or a source of random numbers, into a generator."""
+    """Turn a seed, a Generator or a RandomState into a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -1,4 +1,4 @@
-"""CIFAR-10: 60,000 small photographs of ten kinds of things."""
+"""CIFAR-10: 60,000 small photographs in ten classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from mercer.datasets.batches import ARCHIVE, BINARY, Store, find_store, read_store
 from mercer.datasets.checks import check_choice
 from mercer.datasets.download import Remote, fetch
-from mercer.datasets.npz import check_part, read_npz
+from mercer.datasets.parts import SUBSETS, check_part, read_npz, read_parts
 from mercer.datasets.places import find_file, folders, how_to_get
 from mercer.datasets.result import Arrays, pack_images
 from mercer.datasets.splits import per_class_split
@@ -18,7 +18,6 @@ __all__ = ["load_cifar10"]
 IMAGE = (32, 32, 3)
 N_IMAGES = {"train": 50_000, "test": 10_000}
 N_PER_CLASS = {"train": 500, "test": 100}
-PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
 SUBSET_FILE = "cifar10_subset.npz"
 REMOTE = Remote(
     ARCHIVE,
@@ -55,27 +54,30 @@ def load_cifar10(
 ) -> Arrays | Bunch:
     """Load CIFAR-10, photographs of 32 by 32 pixels in ten classes.
 
-    The files are looked for in the folder that the environment variable ``MERCER_DATA``
-    names, then in the user's cache: ``cifar10_subset.npz`` (unless ``full``), with
-    ``x_train``, ``y_train``, ``x_test`` and ``y_test``; the original batches, binary or
-    Python, in that folder or in one named as their authors do; or the archives of
-    either. What is nowhere is downloaded into the cache: the binary archive, 170 MB.
+    The data are read from the folder that the environment variable ``MERCER_DATA``
+    names, or else from the user's cache. In each folder the loader looks for
+    ``cifar10_subset.npz`` with ``x_train``, ``y_train``, ``x_test`` and ``y_test``
+    (unless ``full``), then for the original batches, binary or Python, in the folder
+    itself, in a subfolder with the name that the authors gave it, or in the authors'
+    archive. If neither folder has the data, the binary archive (170 MB) is downloaded
+    into the cache.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
-        The images for training, those for testing, or first the ones and then the
-        others.
+        Whether to load the training images, the test images, or all: the training
+        images followed by the test images.
     full : bool, default=False
-        Whether to take all 50,000 and 10,000 images, or the first 500 and 100 of each
-        class, in the original order.
+        Whether to load all 50,000 and 10,000 images. False loads the first 500
+        training and the first 100 test images of each class, in the original order.
     as_images : bool, default=False
-        Whether X is a stack of images, (n, 32, 32, 3), or has one row of 3,072 values
-        for each: red, green and blue of the first pixel, of the second, and so on.
+        Whether X is a stack of images, (n, 32, 32, 3). False makes one row of 3,072
+        values of each image: red, green and blue of the first pixel, then of the
+        second, and so on.
     scale : bool, default=False
-        Whether values are float32 in [0, 1], or bytes as in the files.
+        Whether values are scaled to float32 in [0, 1]. False leaves them as bytes.
     download : bool, default=True
-        Whether to download what is not on this machine.
+        Whether to download the data if they are not on this machine.
     as_bunch : bool, default=False
         Whether to return a Bunch with ``data``, ``target``, ``images``,
         ``target_names`` and ``DESCR``.
@@ -94,11 +96,11 @@ def load_cifar10(
     >>> X.shape  # doctest: +SKIP
     (5000, 32, 32, 3)
     """
-    check_choice("subset", subset, tuple(PARTS))
-    parts = [_part(part, full, download) for part in PARTS[subset]]
+    check_choice("subset", subset, tuple(SUBSETS))
+    images, labels = read_parts(subset, lambda part: _part(part, full, download))
     return pack_images(
-        np.concatenate([images for images, _ in parts]),
-        np.concatenate([labels for _, labels in parts]),
+        images,
+        labels,
         white=255,
         scale=scale,
         as_images=as_images,
@@ -109,14 +111,13 @@ def load_cifar10(
 
 
 def _part(part: str, full: bool, download: bool) -> Arrays:
-    """Read one part from where it is found first."""
+    """Read one part from the first folder that has it, or download it."""
     for folder in folders():
         packed = None if full else find_file([SUBSET_FILE], [folder])
         if packed:
             images, labels = read_npz(packed, part)
             n_images = N_PER_CLASS[part] * len(CLASSES)
-            check_part(images, labels, (n_images, *IMAGE), packed)
-            return images, labels
+            return check_part(images, labels, (n_images, *IMAGE), packed)
         store = find_store(folder, part)
         if store:
             return _from_batches(store, part, full)
@@ -127,7 +128,7 @@ def _part(part: str, full: bool, download: bool) -> Arrays:
 
 
 def _from_batches(store: Store, part: str, full: bool) -> Arrays:
-    """Read the batches, and keep what is wanted of them."""
+    """Read a part from its batches; all of it, or the first images of each class."""
     images, labels = read_store(store, part)
     check_part(images, labels, (N_IMAGES[part], *IMAGE), store.path)
     if full:
@@ -137,12 +138,12 @@ def _from_batches(store: Store, part: str, full: bool) -> Arrays:
 
 
 def _absent(part: str, full: bool) -> str:
-    """Say that the data are not there, and what to do."""
+    """Return the message that the data are not on this machine, and what to do."""
     places = folders()
     files = ARCHIVE if full else f"{ARCHIVE} (or {SUBSET_FILE})"
     hint = ""
     if full and find_file([SUBSET_FILE], places):
-        hint = f", or full=False for the images of {SUBSET_FILE}, which is there"
+        hint = f", or full=False for the images of {SUBSET_FILE}, which you have"
     return (
         f"CIFAR-10 ({part}) is not in {', '.join(map(str, places))}. Use "
         f"download=True{hint}. {how_to_get(files)}"

@@ -1,4 +1,4 @@
-"""The digits that come with scikit-learn."""
+"""The handwritten digits that come with scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def load_digits(
     Parameters
     ----------
     as_images : bool, default=False
-        Whether X is a stack of images, (1797, 8, 8), or has one row of 64 pixels for
-        each.
+        Whether X is a stack of images, (1797, 8, 8). False makes one row of 64 pixels
+        of each image.
     scale : bool, default=False
-        Whether pixels are float32 in [0, 1], or float64 from 0 to 16 as in
-        scikit-learn.
+        Whether pixels are scaled to float32 in [0, 1]. False leaves them as float64
+        from 0 to 16, as in scikit-learn.
     as_bunch : bool, default=False
         Whether to return a Bunch with ``data``, ``target``, ``images``,
         ``target_names`` and ``DESCR``.
@@ -31,7 +31,7 @@ def load_digits(
     Returns
     -------
     X : ndarray of shape (1797, 64) or (1797, 8, 8)
-        The pixels, 0 for paper.
+        The pixels; 0 is the background.
     y : ndarray of shape (1797,)
         The digits, int64.
 

@@ -1,4 +1,4 @@
-"""Downloads with checksums: a file is there in full, or not at all."""
+"""Downloads with checksums, which never leave an incomplete or wrong file behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REASON_LENGTH = 160
 
 
 class Remote(NamedTuple):
-    """A file that can be had from several servers, and the digest of its bytes."""
+    """A file, the servers that offer it, its checksum and its size in bytes."""
 
     name: str
     mirrors: tuple[str, ...]
@@ -28,11 +28,11 @@ class Remote(NamedTuple):
 
 
 def fetch(remotes: Sequence[Remote], what: str, instead: str = "") -> list[Path]:
-    """Download what is not in the cache yet, and return the paths of all files.
+    """Download the files that are not in the cache yet; return the paths of all.
 
-    A file gets its name only once its checksum is right, so that neither a broken
-    connection nor a wrong file leaves anything behind.  ``instead`` is what errors
-    suggest beside getting the files by hand.
+    A file gets its name only after its checksum was found to be right, so that neither
+    a broken connection nor a wrong file leaves anything behind.  Errors suggest to
+    download the files by hand, and then ``instead``.
     """
     remedy = how_to_get(" and ".join(remote.name for remote in remotes))
     remedy += f" {instead}" if instead else ""
@@ -47,7 +47,7 @@ def fetch(remotes: Sequence[Remote], what: str, instead: str = "") -> list[Path]
 
 
 def _fetch_one(pooch: Any, remote: Remote, what: str, remedy: str) -> Path:
-    """Try one mirror after the other."""
+    """Download one file from the first mirror that has it."""
     folder = cache_folder()
     reasons = []
     for mirror in remote.mirrors:
@@ -66,20 +66,20 @@ def _fetch_one(pooch: Any, remote: Remote, what: str, remedy: str) -> Path:
         else:
             return Path(path)
     raise OSError(
-        f"{what} could not be downloaded. Tried {'; '.join(reasons)}. Is this machine "
-        f"online, and may it write to {folder}? {remedy}"
+        f"{what} could not be downloaded. Tried {'; '.join(reasons)}. Check that this "
+        f"machine is online and that you may write to {folder}. {remedy}"
     )
 
 
 def _short(error: Exception) -> str:
-    """Return what went wrong in one line of reasonable length."""
-    import requests  # what pooch downloads with
+    """Describe an error of a download in one short line."""
+    import requests  # pooch downloads with requests
 
     if isinstance(error, requests.ConnectionError):
         return "no connection"
     if isinstance(error, requests.Timeout):
         return f"no answer within {TIMEOUT} s"
     if isinstance(error, ValueError) and "does not match" in str(error):
-        return "what came has a wrong checksum and was thrown away"
+        return "the file has a wrong checksum and was deleted"
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= REASON_LENGTH else text[: REASON_LENGTH - 3] + "..."

@@ -1,7 +1,7 @@
-"""The idx format of the MNIST files: a header with the shape, then bytes.
+"""The idx format of the MNIST files: a header with the shape, then the values.
 
-The header is two zero bytes, the code of the type (8 for unsigned bytes), the number of
-axes, and the length of each axis as a 32-bit integer, most significant byte first.
+The header consists of two zero bytes, the code of the type (8 for unsigned bytes), the
+number of axes, and the length of each axis as a big-endian 32-bit integer.
 """
 
 from __future__ import annotations
@@ -15,32 +15,34 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.datasets.places import REPLACE
+
 __all__ = ["read_idx"]
 
 UNSIGNED_BYTES = 8
 
 
 def read_idx(path: Path, n_axes: int) -> NDArray[np.uint8]:
-    """Read an idx file of unsigned bytes, plain or ``.gz``, with that many axes."""
+    """Read an idx file of unsigned bytes with ``n_axes`` axes, plain or ``.gz``."""
     raw = _content(path)
     magic, expected = raw[:4], bytes([0, 0, UNSIGNED_BYTES, n_axes])
     if magic != expected:
         raise ValueError(
             f"{path} is not an idx file of unsigned bytes with {n_axes} axes: it "
             f"begins with {magic.hex(' ')!r} and not with {expected.hex(' ')!r}. "
-            f"{_remedy(path)}"
+            f"{REPLACE}"
         )
     start = 4 + 4 * n_axes
     if len(raw) < start:
-        raise ValueError(f"{path} ends inside its header. {_remedy(path)}")
+        raise ValueError(f"{path} ends inside its header. {REPLACE}")
     shape = struct.unpack(f">{n_axes}I", raw[4:start])
     n_values = math.prod(shape)
     if len(raw) - start != n_values:
         raise ValueError(
             f"{path} announces {n_values} bytes, shape {shape}, and has "
-            f"{len(raw) - start}. {_remedy(path)}"
+            f"{len(raw) - start}. {REPLACE}"
         )
-    # A copy, for bytes cannot be written to.
+    # An array that shares memory with bytes would be read-only.
     return np.frombuffer(raw, dtype=np.uint8, offset=start).reshape(shape).copy()
 
 
@@ -52,9 +54,5 @@ def _content(path: Path) -> bytes:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
-            f"{path} is broken or not a gzip file ({error}). {_remedy(path)}"
+            f"{path} is damaged, or is not a gzip file ({error}). {REPLACE}"
         ) from error
-
-
-def _remedy(path: Path) -> str:
-    return f"Replace {path.name} by a fresh copy, or remove it."

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch
 
 from mercer.datasets.checks import check_count
-from mercer.datasets.places import find_file, folders
+from mercer.datasets.places import REPLACE, find_file, folders
 from mercer.datasets.result import pack
 
 __all__ = ["load_libsvm"]
@@ -27,24 +27,24 @@ def load_libsvm(
     zero_based: bool | str = "auto",
     as_bunch: bool = False,
 ) -> tuple[Any, NDArray] | Bunch:
-    """Load a file in LIBSVM format: a line ``label index:value ...`` for each sample.
+    """Load a file in LIBSVM format, with a line ``label index:value ...`` per sample.
 
     Parameters
     ----------
     path : str or path
-        The file; it may be compressed, if its name ends in ``.gz`` or ``.bz2``. A
-        relative path that is not a file is also looked for in the folder that the
+        The file. A name that ends in ``.gz`` or ``.bz2`` means a compressed file. If a
+        relative path is not a file, it is also searched in the folder that the
         environment variable ``MERCER_DATA`` names, and in the user's cache.
     n_features : int or None, default=None
-        Number of columns. None takes the largest index in the file, which for a test
-        file may be smaller than for its training file.
+        Number of columns. None takes the largest index in the file; give the number of
+        the training file when you load a test file, whose largest index may be smaller.
     dtype : numpy.float32 or numpy.float64, default=numpy.float64
-        Precision of X.
+        Data type of X.
     dense : bool, default=False
-        Whether X is an array, or a CSR matrix.
+        Whether X is a dense array. False returns a CSR matrix.
     zero_based : bool or "auto", default="auto"
-        Whether indices begin at 0 or at 1; "auto" takes them to begin at 0 if a 0
-        occurs.
+        Whether indices begin at 0 (True) or at 1 (False). "auto" assumes that they
+        begin at 0 if an index 0 occurs in the file.
     as_bunch : bool, default=False
         Whether to return a Bunch with ``data``, ``target`` and ``filename``.
 
@@ -75,7 +75,8 @@ def load_libsvm(
     if n_features is not None:
         if X.shape[1] > n_features:
             raise ValueError(
-                f"{file} has {X.shape[1]} features; n_features={n_features} is too few."
+                f"{file} has {X.shape[1]} features; n_features={n_features} is too "
+                f"few. Give n_features >= {X.shape[1]}."
             )
         X.resize(X.shape[0], n_features)
     return pack(X.toarray() if dense else X, y, as_bunch, filename=str(file))
@@ -93,7 +94,7 @@ def _check(n_features: Any, dtype: Any, zero_based: Any) -> None:
 
 
 def _locate(path: str | os.PathLike[str]) -> Path:
-    """Return the file that is meant."""
+    """Return the path of the file, which may be in one of the data folders."""
     given = Path(path).expanduser()
     if given.is_file():
         return given
@@ -115,12 +116,12 @@ def _read(path: Path, dtype: DTypeLike, zero_based: bool | str) -> tuple[Any, ND
     except (ValueError, IndexError, OverflowError) as error:
         raise ValueError(
             f"{path} is not in LIBSVM format ({error}). Each line must read "
-            "'label index:value index:value ...' with indices that grow."
+            "'label index:value index:value ...' with increasing indices."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
-            f"{path} cannot be read, or is not compressed the way its name says "
-            f"({error}). Replace it by a fresh copy."
+            f"{path} cannot be read, or is not compressed as its name says ({error}). "
+            f"{REPLACE}"
         ) from error
     if len(y) == 0:
         raise ValueError(f"{path} has no samples.")

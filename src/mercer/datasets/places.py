@@ -1,4 +1,4 @@
-"""Where data files are looked for."""
+"""The folders in which data files are searched, and what errors say about files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["VARIABLE", "cache_folder", "find_file", "folders", "how_to_get"]
+__all__ = ["REPLACE", "VARIABLE", "cache_folder", "find_file", "folders", "how_to_get"]
 
 VARIABLE = "MERCER_DATA"
+#: The advice at the end of every error about a damaged file.
+REPLACE = "Replace the file by a fresh copy, or remove it."
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads, in the place that the system has for caches."""
+    """Return the folder for downloads, inside the system's folder for caches."""
     home = Path.home()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"
@@ -25,9 +27,9 @@ def cache_folder() -> Path:
 
 
 def folders() -> list[Path]:
-    """Return the folders to look in: the one of ``MERCER_DATA`` first, then the cache.
+    """Return the folders to search: that of ``MERCER_DATA`` first, then the cache.
 
-    An error is raised if ``MERCER_DATA`` names something that is no folder.
+    An error is raised if ``MERCER_DATA`` names something that is not a folder.
     """
     named = os.environ.get(VARIABLE)
     if not named:
@@ -42,7 +44,7 @@ def folders() -> list[Path]:
 
 
 def find_file(names: Iterable[str], places: Iterable[Path]) -> Path | None:
-    """Return the first of the names that is a file in one of the places, or None."""
+    """Return the first file that has one of the names, place by place, or None."""
     names = list(names)
     for place in places:
         for name in names:
@@ -52,8 +54,8 @@ def find_file(names: Iterable[str], places: Iterable[Path]) -> Path | None:
 
 
 def how_to_get(files: str) -> str:
-    """Return the sentence that says where to put files that were got by hand."""
+    """Return the sentence that says where to put files downloaded by hand."""
     return (
-        f"To get it by hand, put {files} into {cache_folder()}, or into a folder of "
-        f"your own that the environment variable {VARIABLE} names."
+        f"To download it by hand, put {files} into {cache_folder()}, or into a folder "
+        f"of your own that the environment variable {VARIABLE} names."
     )

@@ -1,4 +1,4 @@
-"""The two forms in which a data set is returned: arrays, or a Bunch."""
+"""The two forms in which a data set is returned: a pair of arrays, or a Bunch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Arrays: TypeAlias = tuple[NDArray, NDArray]
 
 
 def pack(X: Any, y: NDArray, as_bunch: bool, **more: Any) -> Arrays | Bunch:
-    """Return ``(X, y)``, or a Bunch with ``data``, ``target`` and what is added."""
+    """Return ``(X, y)``, or a Bunch with ``data``, ``target`` and more entries."""
     if as_bunch:
         return Bunch(data=X, target=y, **more)
     return X, y
@@ -30,16 +30,16 @@ def pack_images(
     as_bunch: bool,
     **more: Any,
 ) -> Arrays | Bunch:
-    """Return a stack of images, flattened or not, in [0, 1] or not, with its labels.
+    """Return a stack of images with its labels, scaled and flattened as asked.
 
     ``white`` is the largest value that a pixel can have.
     """
     if scale:
-        # In place: 60,000 images in double precision would be a third of a gigabyte.
+        # The division in place avoids a second float32 copy of the images.
         images = images.astype(np.float32)
         images /= np.float32(white)
     rows = images.reshape(len(images), -1)
     if as_bunch:
         more["images"] = images
-    # Unsigned bytes would wrap around in arithmetic on labels.
+    # Labels become int64: arithmetic on unsigned bytes would wrap around.
     return pack(images if as_images else rows, y.astype(np.int64), as_bunch, **more)

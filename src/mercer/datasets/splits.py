@@ -1,8 +1,4 @@
-"""Splits by seed, with exact sizes: per class, into three parts, into folds.
-
-All work on the labels alone and return rows, in ascending order, so that one split
-serves any number of arrays.
-"""
+"""Seeded splits with exact sizes: per class, into three parts, and into folds."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ __all__ = ["per_class_split", "stratified_folds", "train_validation_test_split"]
 
 Rows = NDArray[np.intp]
 PART_NAMES = ("train", "validation", "test")
-# What is nearer than this to a whole number is one.
+# Numbers that are closer than this to a whole number count as whole.
 ROUNDING = 1e-9
 
 
@@ -40,17 +36,17 @@ def per_class_split(
     y : array-like of shape (n,)
         The classes of the samples.
     sizes : sequence of int, default=(500, 100)
-        For each set, how many samples of every class it has.
+        Number of samples of every class, for each set.
     shuffle : bool, default=True
-        Whether samples are drawn at random, or the first of each class go to the first
-        set, the next to the second, and so on.
+        Whether samples are drawn at random. False puts the first samples of each class
+        into the first set, the next ones into the second, and so on.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the drawing; None makes it different each time.
+        Seed of the random draw; None makes it different each time.
 
     Returns
     -------
     rows : list of ndarray
-        The rows of each set, ascending.
+        The rows of each set, in ascending order.
 
     Examples
     --------
@@ -86,28 +82,29 @@ def train_validation_test_split(
     ratios: Sequence[float] = (0.6, 0.2, 0.2),
     random_state: Seed = None,
 ) -> list[Any]:
-    """Split samples into three parts, in each of which the classes have equal shares.
+    """Split samples into three parts with the same proportions of the classes.
 
-    The sizes of the parts are the whole numbers nearest to the ratios that sum to n,
-    and each class has, in each part, its exact share rounded down or up.
+    The sizes of the parts sum to n and are the ratios times n, rounded down or up.  The
+    number of samples that each part has of each class is rounded in the same way.
 
     Parameters
     ----------
     X : array-like of shape (n, ...)
-        The samples; arrays, sparse matrices, data frames and lists are split alike.
+        The samples: an array, a sparse matrix, a data frame or a list.
     y : array-like of shape (n,)
         Their classes.
     *more : array-like of shape (n, ...)
-        More to be split the same way.
+        More arrays to be split the same way.
     ratios : sequence of three numbers, default=(0.6, 0.2, 0.2)
-        Shares of training, validation and test; only their proportions count.
+        Shares of training, validation and test. They need not sum to 1.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the split; None makes it different each time.
 
     Returns
     -------
     parts : list
-        ``X_train, X_validation, X_test, y_train, y_validation, y_test``, and so on.
+        ``X_train, X_validation, X_test, y_train, y_validation, y_test``, then the
+        three parts of each array in ``more``.
 
     Examples
     --------
@@ -127,8 +124,9 @@ def train_validation_test_split(
     for name, pool in pools.items():
         if len(pool) < least:
             raise ValueError(
-                f"Class {name!r} has {len(pool)} samples, too few for each part to "
-                f"have its share: with ratios {tuple(ratios)} a class needs {least}."
+                f"Class {name!r} has {len(pool)} samples, too few for all three parts: "
+                f"with ratios {tuple(ratios)} a class needs at least {least}. Add "
+                "samples of this class, or drop it."
             )
     table = _apportion(np.array([len(pool) for pool in pools.values()]), shares)
     stops = np.cumsum(table, axis=1)[:, :-1]
@@ -142,23 +140,26 @@ def train_validation_test_split(
 def stratified_folds(
     y: ArrayLike, n_folds: int = 5, *, random_state: Seed = None
 ) -> list[tuple[Rows, Rows]]:
-    """Split samples into folds that differ by one at most, in all and per class.
+    """Split samples into folds of equal size with equal numbers of each class.
 
-    The result can be given as ``cv`` to scikit-learn's searches and scores.
+    The sizes of two folds, and their numbers of samples of one class, differ by one at
+    most.  The result can be given as ``cv`` to scikit-learn's searches and to
+    ``cross_val_score``.
 
     Parameters
     ----------
     y : array-like of shape (n,)
         The classes of the samples.
     n_folds : int, default=5
-        How many folds, at least 2.
+        Number of folds, at least 2.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the split; None makes it different each time.
 
     Returns
     -------
     folds : list of (ndarray, ndarray)
-        For each fold the rows to train on, and the rows of the fold itself.
+        For each fold the rows to train on and the rows of the fold itself, both in
+        ascending order.
 
     Examples
     --------
@@ -185,14 +186,17 @@ def stratified_folds(
 
 
 def _rows_by_class(y: ArrayLike, rng: np.random.Generator | None) -> dict[Any, Rows]:
-    """Return the rows of each class, shuffled if there is a generator."""
+    """Return the rows of each class, shuffled if a generator is given."""
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
         raise ValueError(
             f"y must have one class for each sample, shape (n,), got {labels.shape}."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y has NaN or infinity, which are no classes.")
+        raise ValueError(
+            "y has NaN or infinity, which are not classes. Replace them, or drop the "
+            "samples."
+        )
     classes, index = np.unique(labels, return_inverse=True)
     order = np.argsort(index, kind="stable")
     pools = np.split(order, np.cumsum(np.bincount(index))[:-1])
@@ -202,7 +206,7 @@ def _rows_by_class(y: ArrayLike, rng: np.random.Generator | None) -> dict[Any, R
 
 
 def _take(array: Any, rows: Rows) -> Any:
-    """Return some rows of whatever can be split."""
+    """Return some rows of an array, a sparse matrix, a data frame or a list."""
     if hasattr(array, "iloc"):
         return array.iloc[rows]
     if isinstance(array, list | tuple):
@@ -211,7 +215,7 @@ def _take(array: Any, rows: Rows) -> Any:
 
 
 def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
-    """Return the three ratios, summing to one."""
+    """Return the three ratios, scaled to sum to one."""
     if len(ratios) != len(PART_NAMES):
         raise ValueError(
             f"ratios must have three entries, {', '.join(PART_NAMES)}; got "
@@ -224,12 +228,13 @@ def _shares(ratios: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _apportion(counts: NDArray, shares: NDArray) -> NDArray[np.intp]:
-    """Round ``counts × shares`` so that rows and columns sum to what they should.
+    """Round the table ``counts × shares`` (classes, parts) to whole numbers.
 
-    Every entry is rounded down or up.  What rounding down leaves over in each class is
-    handed out, one at most to each entry, so that the parts get their sizes and the
-    largest fractions go first.  It is a transport problem, and for three parts it
-    always has a solution.
+    The rows sum to ``counts``, the columns to the sizes of the parts, and every entry
+    is rounded down or up.  First all entries are rounded down.  The samples that are
+    left over are then distributed, at most one to an entry that is not whole, so that
+    the fractions of the chosen entries have the largest sum.  This is a transport
+    problem, and for three parts it always has a solution.
     """
     exact = counts[:, None] * shares
     floor = np.floor(exact + ROUNDING)
@@ -250,7 +255,7 @@ def _apportion(counts: NDArray, shares: NDArray) -> NDArray[np.intp]:
 
 
 def _round_to_sum(exact: NDArray) -> NDArray:
-    """Round numbers down or up, largest fractions up, so that their sum stays."""
+    """Round numbers down or up so that their sum stays, the largest fractions up."""
     floor = np.floor(exact + ROUNDING)
     n_up = round(exact.sum() - floor.sum())
     floor[np.argsort(floor - exact, kind="stable")[:n_up]] += 1

@@ -27,35 +27,36 @@ def noisy_stream(
     random_state: Seed = None,
     as_bunch: bool = False,
 ) -> Iterator[Arrays | Bunch]:
-    """Give samples of two Gaussian clouds, some with the wrong label, chunk by chunk.
+    """Generate chunks of samples from two Gaussian clouds, some with a wrong label.
 
     With the same seed the samples are the same for any ``chunk_size``, so that learning
-    one by one can be compared with learning in groups.
+    from single samples can be compared with learning from groups.
 
     Parameters
     ----------
     n_samples : int or None, default=300
-        How many samples in all; the last chunk may be smaller than the others. None
-        goes on for ever.
+        Number of samples in all chunks together; the last chunk may be smaller than
+        the others. With None the stream does not end.
     chunk_size : int, default=1
-        How many samples a chunk has.
+        Number of samples in a chunk.
     n_features : int, default=2
-        How many columns; the centres differ in the first.
+        Number of columns. The two centres differ in the first.
     separation : float, default=4.0
         Distance between the two centres.
     spread : float, default=1.0
         Standard deviation of a cloud, the same in all directions.
     flip : float, default=0.1
-        Probability that a label is the wrong one.
+        Probability that a label is wrong.
     random_state : int, Generator, RandomState or None, default=None
         Seed; None makes the stream different each time.
     as_bunch : bool, default=False
-        Whether a chunk is a Bunch with ``data``, ``target`` and ``is_flipped``.
+        Whether a chunk is a Bunch with ``data``, ``target`` and ``is_flipped``. False
+        makes it a pair (X, y).
 
     Returns
     -------
     chunks : iterator of (X, y)
-        X of shape (chunk_size, n_features), and y with the labels, 0 or 1.
+        X has shape (chunk_size, n_features); y has the labels, 0 or 1.
 
     Examples
     --------
@@ -89,8 +90,8 @@ def _draw(
     flip: float,
     rng: np.random.Generator,
 ) -> Iterator[tuple[NDArray, NDArray, NDArray]]:
-    # Each quantity has its own generator, and uses it evenly: so the numbers do not
-    # depend on where chunks end.
+    # Each quantity has its own generator and draws the same amount for every sample, so
+    # that the numbers do not depend on where chunks end.
     for_class, for_point, for_flip = rng.spawn(3)
     for size in sizes:
         cloud = (for_class.random(size) < 0.5).astype(np.int64)

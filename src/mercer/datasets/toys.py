@@ -1,4 +1,4 @@
-"""Small sets to look at: clouds, rings, moons, and a sheet in space."""
+"""Toy data sets: Gaussian clouds, rings, moons, and a sheet in space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mercer.datasets.result import Arrays, pack
 
 __all__ = ["cloud_centres", "make_clouds", "make_moons", "make_rings", "make_sheet"]
 
-# Neighbouring moons interlock, and no two of them touch.
+# With this offset from one moon to the next, neighbours interlock and do not touch.
 MOON_STEP = 1.2
 MOON_DROP = 0.5
 
@@ -30,19 +30,20 @@ def make_clouds(
 ) -> Arrays | Bunch:
     """Make Gaussian clouds, one for each class.
 
-    Their centres stand around the origin, neighbours ``separation`` apart. For two
-    classes no classifier errs less often than Φ(−separation / (2 spread)).
+    The centres lie on a circle around the origin, and neighbours are ``separation``
+    apart. For two classes the lowest possible error rate of a classifier is
+    Φ(−separation / (2 spread)).
 
     Parameters
     ----------
     n_samples : int, default=200
-        How many points in all; classes differ by one at most.
+        Total number of points. The sizes of two classes differ by one at most.
     n_classes : int, default=2
-        How many clouds.
+        Number of clouds.
     n_features : int, default=2
-        How many columns; centres differ in the first two.
+        Number of columns. The centres differ in the first two.
     separation : float, default=4.0
-        Distance between the centres of neighbours.
+        Distance between the centres of neighbouring clouds.
     spread : float, default=1.0
         Standard deviation of a cloud, the same in all directions.
     random_state : int, Generator, RandomState or None, default=None
@@ -55,7 +56,7 @@ def make_clouds(
     X : ndarray of shape (n_samples, n_features)
         The points.
     y : ndarray of shape (n_samples,)
-        Their classes, 0, 1, ...
+        The classes of the points, 0, 1, ...
 
     Examples
     --------
@@ -92,12 +93,14 @@ def make_rings(
     random_state: Seed = None,
     as_bunch: bool = False,
 ) -> Arrays | Bunch:
-    """Make rings around the origin, one for each class: no line separates them.
+    """Make rings around the origin, one for each class.
+
+    No straight line separates the classes.
 
     Parameters
     ----------
     n_samples : int, default=200
-        How many points in all; classes differ by one at most.
+        Total number of points. The sizes of two classes differ by one at most.
     radii : sequence of float, default=(0.3, 1.0)
         Radius of each ring.
     noise : float, default=0.05
@@ -112,7 +115,7 @@ def make_rings(
     X : ndarray of shape (n_samples, 2)
         The points.
     y : ndarray of shape (n_samples,)
-        Their rings, 0, 1, ..., in the order of ``radii``.
+        The rings of the points, 0, 1, ..., in the order of ``radii``.
 
     Examples
     --------
@@ -143,15 +146,15 @@ def make_moons(
 ) -> Arrays | Bunch:
     """Make half circles that interlock, one for each class.
 
-    Their radius is 1; they open downwards and upwards by turns, each 1.2 to the right
-    of the one before, so that without noise no two of them touch.
+    The half circles have radius 1 and open downwards and upwards alternately. Each is
+    1.2 to the right of the one before, so that without noise they do not touch.
 
     Parameters
     ----------
     n_samples : int, default=200
-        How many points in all; classes differ by one at most.
+        Total number of points. The sizes of two classes differ by one at most.
     n_moons : int, default=2
-        How many half circles.
+        Number of half circles.
     noise : float, default=0.1
         Standard deviation of the noise on each coordinate.
     random_state : int, Generator, RandomState or None, default=None
@@ -164,7 +167,7 @@ def make_moons(
     X : ndarray of shape (n_samples, 2)
         The points.
     y : ndarray of shape (n_samples,)
-        Their moons, 0, 1, ..., from left to right.
+        The moons of the points, 0, 1, ..., from left to right.
 
     Examples
     --------
@@ -193,17 +196,17 @@ def make_sheet(
     random_state: Seed = None,
     as_bunch: bool = False,
 ) -> Arrays | Bunch:
-    """Make points close to a plane that lies askew in space, for PCA.
+    """Make points close to a plane of random orientation, as an example for PCA.
 
     Parameters
     ----------
     n_samples : int, default=500
-        How many points.
+        Number of points.
     n_features : int, default=3
         Dimension of the space.
     lengths : sequence of float, default=(3.0, 1.0)
-        Standard deviations of the Gaussian along the axes of the plane; more than two
-        make it a flat of that dimension.
+        Standard deviations of the points along the axes of the plane. With another
+        number of entries than two, the plane has that dimension.
     noise : float, default=0.1
         Standard deviation of the noise, in all directions of space.
     random_state : int, Generator, RandomState or None, default=None
@@ -217,7 +220,7 @@ def make_sheet(
     X : ndarray of shape (n_samples, n_features)
         The points.
     positions : ndarray of shape (n_samples, n_axes)
-        Where they are on the plane, before noise; ``target`` of the Bunch.
+        Positions of the points on the plane, before noise; ``target`` of the Bunch.
 
     Examples
     --------
@@ -248,6 +251,6 @@ def make_sheet(
 def _even_labels(
     n_samples: int, n_classes: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return labels in random order, as many of each class as can be."""
+    """Return labels in random order, with classes whose sizes differ by one at most."""
     n_samples = check_count("n_samples", n_samples, least=n_classes)
     return rng.permutation(np.arange(n_samples, dtype=np.int64) % n_classes)

@@ -1,8 +1,10 @@
-"""Images in stacks: clean-up and features, as scikit-learn transformers.
+"""Transformers that clean images or compute features of them.
 
-All take images as (n, h, w), in colour as (n, h, w, 3), or flattened to rows, of any
-numeric type.  Single precision and small integers give float32, other types float64.
-Images are worked on in threads, each by itself: results do not depend on how many.
+Every transformer takes images as an array (n, h, w), as (n, h, w, 3) in colour, or
+flattened to rows (n, h * w).  All numeric types are accepted: float32, float16, bool
+and integers of up to 16 bits give float32 results, other types give float64.  Threads
+share the images, and each image is transformed on its own, so the results do not depend
+on the number of threads.
 
 >>> import numpy as np
 >>> from sklearn.pipeline import make_pipeline

@@ -1,4 +1,4 @@
-"""What all transformers of images share: reading, batches, threads, progress."""
+"""The base class of the image transformers: input, batches, threads and progress."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from mercer.progress import CountProgress
 from mercer.threads import Threads
 from mercer.validation import validate_data
 
-__all__ = ["ImageTransformer", "from_planes", "read_array", "to_planes"]
+__all__ = ["ImageTransformer", "in_batches", "read_array"]
 
-# Values of a batch; in single precision a megabyte, and with the results inside a
-# second-level cache.
+# Number of values in a batch: one megabyte in single precision, so that a batch and its
+# results fit into a second-level cache.
 BATCH = 2**18
 
 
 def read_array(estimator: Any, X: Any, *, reset: bool) -> NDArray:
-    """Return validated numbers of two or more dimensions, of any numeric dtype.
+    """Check that X is a finite numeric array of two or more dimensions, and return it.
 
-    ``reset`` stores the number of features, otherwise it is compared with the stored.
+    With ``reset`` the number of features is stored in the estimator; otherwise it is
+    compared with the stored number.
     """
     name = type(estimator).__name__
     X = validate_data(
@@ -42,8 +43,8 @@ def read_array(estimator: Any, X: Any, *, reset: bool) -> NDArray:
     )
     if X.ndim < 2:
         raise ValueError(
-            f"{name}: expected 2D array or a stack of images, got shape {X.shape} "
-            "instead. Reshape your data: X[None] makes one sample of it."
+            f"{name}: expected 2D array or a stack of images, got an array of shape "
+            f"{X.shape} instead. Reshape your data: X[None] is a stack of one sample."
         )
     check_finite(X, name)
     n_features = math.prod(X.shape[1:])
@@ -52,8 +53,8 @@ def read_array(estimator: Any, X: Any, *, reset: bool) -> NDArray:
     elif n_features != getattr(estimator, "n_features_in_", n_features):
         raise ValueError(
             f"X has {n_features} features, but {name} is expecting "
-            f"{estimator.n_features_in_} features as input: the samples must have the "
-            "size of those in fit."
+            f"{estimator.n_features_in_} features as input. Pass samples of the same "
+            "size as in fit."
         )
     return X
 
@@ -66,30 +67,31 @@ def in_batches(
 ) -> None:
     """Call ``fill(batch, part of out)`` for all images, in threads.
 
-    A batch is a C-contiguous copy in the dtype of ``out``: compiled code meets one
-    layout and two dtypes, and the whole stack is never converted at once.
+    A batch is a C-contiguous copy in the dtype of ``out``.  Compiled code is therefore
+    only compiled for one layout and two dtypes, and no copy of the whole stack is made.
     """
     n = len(pixels)
     size = max(1, BATCH // max(1, math.prod(pixels.shape[1:])))
-    parts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
-    def work(part: slice) -> None:
+    def work(first: int) -> None:
+        part = slice(first, first + size)
         fill(np.array(pixels[part], dtype=out.dtype, order="C"), out[part])
 
-    if len(parts) == 1:
-        work(parts[0])
+    if n <= size:
+        work(0)
         return
     progress = CountProgress(estimator, n, "images", estimator.verbose)
     with Threads(estimator.n_jobs) as threads:
-        threads.map(work, parts, after_each=lambda: progress.add(size))
+        threads.map(work, range(0, n, size), after_each=lambda: progress.add(size))
     progress.finish()
 
 
 class ImageTransformer(TransformerMixin, BaseEstimator):
-    """Base of the transformers: every image becomes one result, by itself.
+    """Base class of transformers that turn each image into one result.
 
-    A subclass gives :meth:`_fill`, and :meth:`_output_shape` if results are not images
-    of the same shape.  Results are images in the form of the input, flattened or not.
+    A subclass defines :meth:`_fill`.  It defines :meth:`_output_shape` too if its
+    results do not have the shape of the images.  The results are flattened if the
+    images were.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -108,14 +110,14 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
 
     @fit_method
     def fit(self, X: Any, y: Any = None) -> ImageTransformer:
-        """Check the images, and learn what is to be learnt from them.
+        """Check the images, and learn the parameters that depend on them.
 
         Parameters
         ----------
         X : array of shape (n, h, w), (n, h, w, 3) or (n, n_pixels)
             The images.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
@@ -139,13 +141,13 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray
-            The results, float32 unless the images need float64; flattened if the
-            images were.
+            The results, flattened if the images were. They are float32 if float32
+            holds all values of the images' dtype, and float64 otherwise.
         """
         stack = self._read_again(X)
         shape = self._output_shape(stack.shape)
         n = len(stack)
-        # Images have their channels last, even if there is but one.
+        # _fill expects a channel axis at the end of an image, also for grey images.
         full = shape if len(shape) != 2 else (*shape, 1)
         out = np.empty((n, *full), dtype=stack.dtype)
         in_batches(stack.pixels, out, self._fill, self)
@@ -159,13 +161,13 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
             return as_stack(X, self.shape, name)
         if X.ndim > 2 and X.shape[1:] != fitted:
             raise ValueError(
-                f"{name}: fitted to images of shape {fitted}, got images of shape "
-                f"{X.shape[1:]}. Fit it to these, or bring them to one shape."
+                f"{name} was fitted to images of shape {fitted}, got images of shape "
+                f"{X.shape[1:]}. Fit it to images of this shape, or resize the images."
             )
         return as_stack(X, fitted, name)
 
     def _read_again(self, X: Any) -> Stack:
-        """Read images for another method than ``fit``."""
+        """Read images in a method other than ``fit``."""
         if self._is_stateless:
             self._validate_params()
         else:
@@ -173,26 +175,12 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         return self._read(X, reset=False)
 
     def _learn(self, stack: Stack) -> None:
-        """Learn from the images of a fit."""
+        """Store what depends on the images given to ``fit``."""
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a result, after a check that the image has one."""
+        """Return the shape of one result; raise an error if the image is too small."""
         return shape
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:
         """Transform a batch (m, h, w, c) into ``out``, of the same dtype."""
         raise NotImplementedError
-
-
-def to_planes(batch: NDArray) -> NDArray:
-    """Return the channels of images (m, h, w, c) as grey images (m c, h, w)."""
-    m, h, w, c = batch.shape
-    if c == 1:
-        return batch.reshape(m, h, w)
-    return np.ascontiguousarray(np.moveaxis(batch, 3, 1)).reshape(m * c, h, w)
-
-
-def from_planes(planes: NDArray, out: NDArray) -> None:
-    """Undo :func:`to_planes`, into ``out``."""
-    m, h, w, c = out.shape
-    out[:] = np.moveaxis(planes.reshape(m, c, h, w), 1, 3)

@@ -1,4 +1,4 @@
-"""Images set upright."""
+"""Deskewing: measure how far images lean, and set them upright."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mercer.images.base import ImageTransformer, in_batches
 
 __all__ = ["Deskew"]
 
-# Degrees between two angles that the Hough transform tries; a parabola through the best
-# three finds angles between them to a few tenths of a degree.
+# Degrees between two angles that the Hough transform tries. A parabola through the best
+# angle and its two neighbours finds the maximum to a few tenths of a degree.
 STEP = 2.0
 
 
@@ -28,36 +28,38 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
     With ``method="hough"`` the image is turned so that its dominant straight line
     becomes vertical.  A pixel at :math:`(x, y)`, to the right and down from the centre
     of mass, lies on the line that leans by :math:`\phi` at the distance
-    :math:`\rho = x \cos\phi + y \sin\phi`, and votes for it with its intensity.  With
-    :math:`A_\phi(\rho)` the votes, over the width of a thin stroke,
+    :math:`\rho = x \cos\phi + y \sin\phi`, and votes for that line with its mass.  If
+    :math:`A_\phi(\rho)` are the votes, summed over the width of a thin stroke, the
+    angle is
 
     .. math::
 
         \phi = \arg\max_\phi \sum_\rho A_\phi(\rho)^2 .
 
-    With ``method="moments"`` rows are shifted so that columns and rows of the mass are
-    uncorrelated: :math:`\tan\phi = -\sum m x y / \sum m y^2`, and
-    :math:`(x, y) \mapsto (x + y \tan\phi, y)`.
+    With ``method="moments"`` the rows are shifted so that the :math:`x` and :math:`y`
+    of the mass :math:`m` become uncorrelated: :math:`\tan\phi = -\sum m x y / \sum m
+    y^2`, and :math:`(x, y) \mapsto (x + y \tan\phi, y)`.
 
-    The mass of a pixel is how much it exceeds the darkest pixel of the image, in all
-    channels together.  The centre of mass stays where it is, what comes in from outside
-    is as dark as the darkest pixel, and pixels are interpolated linearly.  Blank and
-    constant images, single dots and upright images come out as they were.
+    The mass of a pixel is the amount by which it exceeds the darkest pixel of the
+    image, summed over the channels.  The centre of mass stays where it is, pixels are
+    interpolated linearly, and pixels from outside the image are as dark as its darkest
+    pixel.  Blank and constant images, single dots and upright images do not change.
 
     Parameters
     ----------
     method : {"hough", "moments"}, default="hough"
-        By the dominant line and a rotation, or by second moments and a shear.
+        "hough" finds the dominant line and rotates the image; "moments" uses second
+        moments and shears the image.
     max_angle : float, default=45.0
-        The Hough transform turns images by so many degrees at most: the bar of a 7 is
-        no reason to lay it on its side. An image that only has a level line stays.
-        At most 90.
+        Largest angle, in degrees and at most 90, by which the Hough transform turns an
+        image. The limit keeps a 7 from being turned until its bar is vertical. An
+        image whose only line is horizontal is not turned.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -66,9 +68,10 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     References
     ----------
@@ -109,7 +112,7 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         self.verbose = verbose
 
     def angles(self, X: Any) -> NDArray:
-        """Return how far each image leans, in degrees; to the right is positive.
+        """Return the angle by which each image leans to the right, in degrees.
 
         Parameters
         ----------
@@ -119,7 +122,8 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         Returns
         -------
         ndarray of shape (n,)
-            The angles by which ``transform`` turns or shears the images back.
+            The angles by which ``transform`` rotates or shears the images back. The
+            angle of an image that leans to the left is negative.
         """
         stack = self._read_again(X)
         angles = np.empty(len(stack), dtype=stack.dtype)

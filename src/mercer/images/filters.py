@@ -1,4 +1,4 @@
-"""Smoothing: median filter and Gaussian blur."""
+"""Smoothing filters: median filter and Gaussian blur."""
 
 from __future__ import annotations
 
@@ -12,32 +12,47 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils._param_validation import Interval
 
 from mercer.core.image_filters import convolve, median
-from mercer.images.base import ImageTransformer, from_planes, to_planes
+from mercer.images.base import ImageTransformer
 
 __all__ = ["GaussianBlur", "MedianFilter"]
 
 
 def _mirrored(size: int, before: int, after: int) -> NDArray[np.intp]:
-    """Return where to read an axis that continues mirrored beyond its ends."""
+    """Return the indices that extend an axis by its mirror image at both ends."""
     return np.pad(np.arange(size), (before, after), mode="symmetric")
 
 
-class MedianFilter(OneToOneFeatureMixin, ImageTransformer):
+class _Filter(OneToOneFeatureMixin, ImageTransformer):
+    """Base class of filters that treat every channel as a grey image."""
+
+    def _fill(self, batch: NDArray, out: NDArray) -> None:
+        m, h, w, c = batch.shape
+        planes = np.ascontiguousarray(np.moveaxis(batch, 3, 1)).reshape(m * c, h, w)
+        filtered = np.empty_like(planes)
+        self._filter(planes, filtered)
+        out[:] = np.moveaxis(filtered.reshape(m, c, h, w), 1, 3)
+
+    def _filter(self, planes: NDArray, out: NDArray) -> None:
+        """Write the filtered grey images ``planes`` (m, h, w) to ``out``."""
+        raise NotImplementedError
+
+
+class MedianFilter(_Filter):
     """Replace every pixel by the median of a square window around it.
 
-    Beyond its border the image continues mirrored, as in
-    :func:`scipy.ndimage.median_filter`.  Channels of colour are filtered apart.
+    The image is mirrored at its border, as in :func:`scipy.ndimage.median_filter`.
+    The channels of colour images are filtered separately.
 
     Parameters
     ----------
     size : int, default=3
-        Side of the window in pixels.
+        Side length of the window in pixels.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -46,9 +61,10 @@ class MedianFilter(OneToOneFeatureMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     Examples
     --------
@@ -78,40 +94,37 @@ class MedianFilter(OneToOneFeatureMixin, ImageTransformer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _fill(self, batch: NDArray, out: NDArray) -> None:
-        planes = to_planes(batch)
-        result = np.empty_like(planes)
+    def _filter(self, planes: NDArray, out: NDArray) -> None:
         before = self.size // 2
         rows, columns = (
-            _mirrored(size, before, self.size - before - 1) for size in batch.shape[1:3]
+            _mirrored(n, before, self.size - before - 1) for n in planes.shape[1:]
         )
-        median(planes, self.size, rows, columns, result)
-        from_planes(result, out)
+        median(planes, self.size, rows, columns, out)
 
 
-class GaussianBlur(OneToOneFeatureMixin, ImageTransformer):
-    r"""Blur with a Gaussian of standard deviation ``sigma``.
+class GaussianBlur(_Filter):
+    r"""Blur images with a Gaussian of standard deviation ``sigma``.
 
     .. math::
 
         x'_{rc} = \sum_{s,t} g_s g_t \, x_{r+s, c+t}, \qquad
         g_s \propto \exp(-s^2 / 2\sigma^2), \quad |s| \le \mathrm{truncate} \cdot \sigma
 
-    Beyond its border the image continues mirrored, as in
-    :func:`scipy.ndimage.gaussian_filter`.  Channels of colour are blurred apart.
+    The image is mirrored at its border, as in :func:`scipy.ndimage.gaussian_filter`.
+    The channels of colour images are blurred separately.
 
     Parameters
     ----------
     sigma : float, default=1.0
-        Standard deviation in pixels; 0 changes nothing.
+        Standard deviation in pixels. With 0 the images stay unchanged.
     truncate : float, default=4.0
-        How many standard deviations the window reaches to each side.
+        Number of standard deviations that the window reaches to each side.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -120,9 +133,10 @@ class GaussianBlur(OneToOneFeatureMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     Examples
     --------
@@ -158,15 +172,13 @@ class GaussianBlur(OneToOneFeatureMixin, ImageTransformer):
     def _weights(self) -> NDArray:
         reach = int(self.truncate * self.sigma + 0.5)
         steps = np.arange(-reach, reach + 1)
-        # Where sigma is 0 or next to it, a single weight is left.
+        # The lower limit avoids a division by zero: for such a small sigma only the
+        # weight in the middle is not zero.
         weights = np.exp(-0.5 * (steps / max(self.sigma, 1e-15)) ** 2)
         return weights / weights.sum()
 
-    def _fill(self, batch: NDArray, out: NDArray) -> None:
-        planes = to_planes(batch)
-        result = np.empty_like(planes)
+    def _filter(self, planes: NDArray, out: NDArray) -> None:
         weights = self._weights().astype(planes.dtype)
         reach = len(weights) // 2
-        rows, columns = (_mirrored(size, reach, reach) for size in batch.shape[1:3])
-        convolve(planes, weights, rows, columns, result)
-        from_planes(result, out)
+        rows, columns = (_mirrored(n, reach, reach) for n in planes.shape[1:])
+        convolve(planes, weights, rows, columns, out)

@@ -28,11 +28,12 @@ NORMS = {
 class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     r"""Describe images by histograms of oriented gradients.
 
-    The gradient of a pixel is the difference of its neighbours below and above, and to
-    the right and left; of colour pixels, that of the channel where it is longest.  Each
-    cell of pixels has a histogram of the angles, weighted by length, and each block of
-    cells is divided by its own length.  With :math:`v` the histograms of a block and
-    :math:`\epsilon = 10^{-5}`, it becomes
+    The gradient at a pixel is the difference between its neighbours below and above,
+    and between those to the right and left.  A colour pixel takes the gradient of the
+    channel in which the gradient is longest.  Each cell of pixels has a histogram of
+    the gradients' angles, weighted by their lengths, and each block of cells is
+    normalised.  The histograms :math:`v` of a block become, with
+    :math:`\epsilon = 10^{-5}`,
 
     .. math::
 
@@ -40,39 +41,40 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         \text{L1-sqrt: } \sqrt{\frac{v}{\|v\|_1 + \epsilon}}, \quad
         \text{L2: } \frac{v}{\sqrt{\|v\|_2^2 + \epsilon^2}},
 
-    and for L2-Hys that of L2, cut off at 0.2 and divided by its length once more.
-    Blocks are one cell apart, so that most cells count in several.  Features run over
-    block rows, block columns, cell rows, cell columns and bins.
+    and L2-Hys is L2, clipped at 0.2 and then divided by its length again.  Blocks are
+    one cell apart, so most cells belong to several blocks.  The features are ordered by
+    block row, block column, cell row, cell column and bin.
 
-    With the defaults, and ``interpolation=False`` in general, features equal those of
-    ``skimage.feature.hog``; only where an angle lies on the edge between two bins but
-    for the rounding of fractional pixels may it count in the other.  With
-    ``interpolation=True`` a gradient is shared among the two nearest bins and the four
-    nearest cells, with weights that fall linearly with the distance from their centres:
-    small shifts and turns then make small changes.  Blank and constant images have
-    features 0.
+    With ``interpolation=False``, the default, the features equal those of
+    ``skimage.feature.hog``.  There is one exception: if fractional pixel values put an
+    angle on the edge between two bins up to rounding, the two may choose different
+    bins.  With ``interpolation=True`` a gradient is shared among the two nearest bins
+    and the four nearest cells, with weights that fall linearly with the distance from
+    their centres, so that small shifts and rotations change the features only a little.
+    The features of blank and constant images are 0.
 
     Parameters
     ----------
     cell_size : int or pair of int, default=8
-        Rows and columns of a cell, in pixels. Pixels that fill no cell, on the right
-        and at the bottom, are left out.
+        Rows and columns of a cell, in pixels. Pixels on the right and at the bottom
+        that do not fill a cell are left out.
     block_size : int or pair of int, default=3
         Rows and columns of a block, in cells.
     bins : int, default=9
-        Number of directions.
+        Number of orientation bins of a histogram.
     block_norm : {"L1", "L1-sqrt", "L2", "L2-Hys", "none"}, default="L2-Hys"
-        How blocks are normalised.
+        How the blocks are normalised.
     signed : bool, default=False
-        Whether opposite directions differ: bins then cover 360 degrees, not 180.
+        Whether opposite directions are different: the bins cover 360 degrees if they
+        are, and 180 degrees if they are not.
     interpolation : bool, default=False
-        Whether gradients are shared among near bins and cells.
+        Whether a gradient is shared among the nearest bins and cells.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -81,9 +83,10 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     References
     ----------
@@ -153,10 +156,10 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
             height = grid.cell_rows * grid.block_rows
             width = grid.cell_columns * grid.block_columns
             raise ValueError(
-                f"HOG: images of {shape[0]} x {shape[1]} pixels hold no block of "
-                f"{grid.block_rows} x {grid.block_columns} cells of {grid.cell_rows} x "
-                f"{grid.cell_columns} pixels. Lower cell_size or block_size, or pass "
-                f"images of at least {height} x {width} pixels."
+                f"HOG: images of {shape[0]} x {shape[1]} pixels are too small for a "
+                f"block of {grid.block_rows} x {grid.block_columns} cells of "
+                f"{grid.cell_rows} x {grid.cell_columns} pixels. Lower cell_size or "
+                f"block_size, or pass images of at least {height} x {width} pixels."
             )
         size = grid.block_rows * grid.block_columns * grid.bins
         return (n_rows * n_columns * size,)

@@ -1,4 +1,4 @@
-"""Maps of single pixels: to [0, 1], to grey, and the Gaussian projection."""
+"""Maps of single pixels: scaling to [0, 1], grey values, the Gaussian projection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mercer.kernels.base import is_number
 
 __all__ = ["GaussianProjection", "Rescale", "ToGrey"]
 
-# The greatest value of types whose images use the whole range.
+# The largest pixel value of the types whose images use the full range of the type.
 FULL_RANGE = {
     np.dtype(np.bool_): 1.0,
     np.dtype(np.uint8): 255.0,
@@ -26,7 +26,10 @@ FULL_RANGE = {
 
 
 class _Pointwise(OneToOneFeatureMixin, ImageTransformer):
-    """Base of maps that do not look at where a pixel is: rows of any length will do."""
+    """Base class of maps that ignore the position of a pixel.
+
+    They take rows of any length, so they have no parameter ``shape``.
+    """
 
     _parameter_constraints: ClassVar[dict] = {
         "n_jobs": [Integral, None],
@@ -42,43 +45,45 @@ class _Pointwise(OneToOneFeatureMixin, ImageTransformer):
         self._map(batch.reshape(len(batch), -1), out.reshape(len(out), -1))
 
     def _map(self, values: NDArray, out: NDArray) -> None:
-        """Map rows ``values`` (m, d), which may be changed, into ``out``."""
+        """Write the mapped rows ``values`` (m, d) to ``out``; ``values`` may change."""
         raise NotImplementedError
 
 
 class Rescale(_Pointwise):
-    r"""Bring intensities to [0, 1].
+    r"""Scale intensities to [0, 1].
 
     .. math::
 
-        x \mapsto \min\{1, \max\{0, (x - l) / (h - l)\}\}
+        x \mapsto \min\{1, \max\{0, (x - l) / (h - l)\}\},
 
-    with :math:`l` and :math:`h` what is to become 0 and 1.
+    where the values :math:`l` and :math:`h` become 0 and 1.
 
     Parameters
     ----------
     limits : "auto", "image" or pair of float, default="auto"
-        What becomes 0 and 1. "auto": the range of the type for uint8, uint16 and
-        bool, the least and greatest value in ``fit`` for other types. "image": the
-        least and greatest value of each image; a constant image becomes 0.
+        The values that become 0 and 1. "auto" takes the range of the type for uint8,
+        uint16 and bool, and the minimum and maximum of the data in ``fit`` for other
+        types. "image" takes the minimum and maximum of each image; a constant image
+        becomes 0.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
     Attributes
     ----------
     low_ : float
-        What becomes 0; NaN for ``limits="image"``.
+        The value that becomes 0; NaN for ``limits="image"``.
     high_ : float
-        What becomes 1; NaN for ``limits="image"``.
+        The value that becomes 1; NaN for ``limits="image"``.
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     Examples
     --------
@@ -138,20 +143,21 @@ class Rescale(_Pointwise):
 
 
 class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
-    r"""Turn colour images into grey ones, :math:`\sum_k w_k x_k` over the channels.
+    r"""Turn colour images into grey images.
 
-    Grey images stay as they are.
+    The grey value of a pixel is :math:`\sum_k w_k x_k`, the weighted sum of its
+    channels.  Grey images do not change.
 
     Parameters
     ----------
     weights : sequence of three float, default=(0.2125, 0.7154, 0.0721)
-        How bright red, green and blue are.
+        Weights of red, green and blue.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -160,9 +166,10 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     Examples
     --------
@@ -207,22 +214,23 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
 
 
 class GaussianProjection(_Pointwise):
-    r"""Map every entry by itself, with the mean of its column in ``fit``.
+    r"""Map every entry by a Gaussian around the mean of its column.
 
     .. math::
 
-        x_{ij} \mapsto \exp(-\gamma (x_{ij} - \bar x_j)^2)
+        x_{ij} \mapsto \exp(-\gamma (x_{ij} - \bar x_j)^2),
 
-    Linear methods on the result are not kernel methods with a Gaussian kernel: that
-    kernel compares whole samples, this map looks at one entry at a time.
+    where :math:`\bar x_j` is the mean of column j in ``fit``.  A linear method on the
+    result is not a kernel method with a Gaussian kernel: the Gaussian kernel compares
+    whole samples, and this map looks at one entry at a time.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        How fast values fall with the distance from the mean.
+        Rate at which the values decrease with the squared distance from the mean.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -233,13 +241,13 @@ class GaussianProjection(_Pointwise):
     image_shape_ : tuple of int
         Shape of one sample.
     n_features_in_ : int
-        Number of columns, or of pixels times channels.
+        Number of columns, or number of pixels times number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     Examples
     --------
-    Two rings become two clouds that a straight line separates:
+    The points of two rings become separable by a straight line:
 
     >>> import numpy as np
     >>> from mercer.images import GaussianProjection

@@ -1,4 +1,4 @@
-"""Black borders cut off."""
+"""Trimming: cut off black borders, and resize to one size."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ __all__ = ["Trim"]
 
 
 class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
-    """Cut off the black border, and rescale what is left to a fixed size.
+    """Cut off the black border of images, and resize the rest to a fixed size.
 
-    Growing images are interpolated linearly, shrinking ones averaged.  A blank image
-    becomes a blank image; a single pixel or stroke grows until it fills the size.
+    Images that grow are interpolated linearly, and images that shrink are averaged.  A
+    blank image stays blank; a single pixel or stroke grows until it fills the size.
 
     Parameters
     ----------
     size : int or pair of int, default=None
-        Height and width of the results, or the side of a square; None keeps the size
-        that the images had.
+        Height and width of the results, or the side of a square. None keeps the size
+        of the images.
     keep_aspect : bool, default=True
-        Whether height and width are scaled alike; the image then fills one of them and
-        is centred on the other, with black at both sides.
+        Whether height and width are scaled by the same factor. The image then fills
+        one of them and is centred along the other, between black pixels.
     margin : int, default=0
-        Black pixels to leave on every side, inside ``size``: HOG sees no gradient
-        across the border of an image.
+        Number of black pixels to leave on every side, inside ``size``. A margin is
+        useful before HOG, which does not see gradients across the border of an image.
     threshold : float, default=0.0
-        Pixels up to this value are black; a colour pixel is, if all channels are.
+        Pixels up to this value are black. A colour pixel is black if all its channels
+        are.
     shape : tuple of int, default=None
-        Shape of one image if they come flattened, (h, w) or (h, w, 3), channels last;
-        one number may be -1. None is for square images.
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -50,9 +51,10 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     image_shape_ : tuple of int
         Shape of one image.
     n_features_in_ : int
-        Number of pixels of an image, times channels.
+        Number of pixels of one image times its number of channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where flattened images had names that are all text.
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
 
     Examples
     --------
@@ -98,7 +100,7 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         size = shape[:2] if self.size is None else pair(self.size, "Trim", "size")
         if min(size) <= 2 * self.margin:
             raise ValueError(
-                f"Trim: margin={self.margin} on both sides leaves nothing of images "
+                f"Trim: margin={self.margin} on both sides leaves no pixels of images "
                 f"of size {size}. Lower margin to at most {(min(size) - 1) // 2}, or "
                 "raise size."
             )

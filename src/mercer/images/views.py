@@ -1,4 +1,4 @@
-"""Several descriptions of the same samples, side by side and by name."""
+"""Named views: several descriptions of the same samples in one matrix."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ PASSTHROUGH = "passthrough"
 
 
 class Views(TransformerMixin, BaseEstimator):
-    """Put several descriptions of the samples side by side, each by name.
+    """Concatenate several descriptions of the samples, and give each a name.
 
-    Views are given as keywords, ``Views(raw="passthrough", hog=HOG())``: transformers,
-    pipelines of them, or ``"passthrough"`` for the values as they are.  What a view
-    returns is flattened to rows; the rows stand beside each other in the order of the
-    keywords.
+    Views are given as keywords, ``Views(raw="passthrough", hog=HOG())``.  A view is a
+    transformer, a pipeline of transformers, or ``"passthrough"`` for the values
+    themselves.  The results of a view are flattened to rows, and the rows of all views
+    are concatenated in the order of the keywords.
 
-    Kernels then look at a view by its name, ``RBF().on("hog")`` or ``"rbf@hog"``.  The
-    names travel with the data: ``transform`` returns an array that knows which columns
-    belong to which view (:class:`mercer.kernels.views.NamedColumns`), and estimators
-    that get it in ``fit`` look the names up.  It is a plain matrix otherwise; a choice
-    of rows, as in cross-validation, keeps the names.  A step between ``Views`` and the
-    estimator, such as a scaler, would lose them: put it into the view, ``Views(hog=
-    make_pipeline(HOG(), StandardScaler()))``.  With ``set_output(transform="pandas")``
-    the names are in the columns, ``hog__hog0``, and work as well.
+    A kernel can then look at one view by its name, ``RBF().on("hog")`` or
+    ``"rbf@hog"``.  The names travel with the data: ``transform`` returns a matrix that
+    knows which columns belong to which view
+    (:class:`mercer.kernels.views.NamedColumns`), and ``fit`` of an estimator looks the
+    names up.  A selection of rows, as in cross-validation, keeps the names.  A step
+    between ``Views`` and the estimator, such as a scaler, would lose the names: put
+    that step into the view, ``Views(hog=make_pipeline(HOG(), StandardScaler()))``.
+    With ``set_output(transform="pandas")`` the names are in the column names, such as
+    ``hog__hog0``, and work as well.
 
     Parameters
     ----------
     **views : transformer or "passthrough"
-        The views, in order. The parameters of each are found and set as
-        ``hog__bins``, also in a search.
+        The views, in order. A parameter of a view is named like ``hog__bins`` in
+        ``get_params``, ``set_params`` and searches.
 
     Attributes
     ----------
@@ -53,9 +54,9 @@ class Views(TransformerMixin, BaseEstimator):
     views_ : dict of slices
         The columns of each view.
     n_features_in_ : int
-        Number of values of a sample: of columns, or of pixels times channels.
+        Number of values of a sample: its columns, or its pixels times channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class Views(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to include what the views are made of.
+            Whether to include the parameters of the views.
 
         Returns
         -------
@@ -102,13 +103,13 @@ class Views(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         **params : object
-            By name, such as ``hog=HOG()`` or ``hog__bins=12``.
+            Views or parameters by name, such as ``hog=HOG()`` or ``hog__bins=12``.
 
         Returns
         -------
         self
         """
-        # Views first: a parameter belongs to the new one.
+        # Views come first, so that a parameter is set on the new view.
         for name in sorted(params, key=lambda name: "__" in name):
             view, _, key = name.partition("__")
             if view not in self._given:
@@ -131,7 +132,7 @@ class Views(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, ...)
-            Samples that all views take: images, flattened or not, or other rows.
+            Samples that all views accept: images, flattened or not, or other rows.
         y : array of shape (n_samples,), default=None
             Passed to the views.
 
@@ -143,12 +144,12 @@ class Views(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray:
-        """Fit all views, and return them side by side.
+        """Fit all views, and return them in one matrix.
 
         Parameters
         ----------
         X : array of shape (n_samples, ...)
-            Samples that all views take.
+            Samples that all views accept.
         y : array of shape (n_samples,), default=None
             Passed to the views.
 
@@ -181,7 +182,7 @@ class Views(TransformerMixin, BaseEstimator):
         return self._join(list(blocks.values()))
 
     def transform(self, X: Any) -> NDArray:
-        """Return all views side by side.
+        """Return all views of the samples in one matrix.
 
         Parameters
         ----------
@@ -209,13 +210,14 @@ class Views(TransformerMixin, BaseEstimator):
     def _check_views(self) -> None:
         if not self._given:
             raise ValueError(
-                "Views: no views. Give at least one by name, such as Views(hog=HOG())."
+                "Views has no views. Give at least one by name, such as "
+                "Views(hog=HOG())."
             )
         for name, view in self._given.items():
             if "__" in name:
                 raise ValueError(
                     f"Views: the name {name!r} must not contain '__', which separates "
-                    "views from their parameters. Choose another."
+                    "the name of a view from its parameters. Choose another name."
                 )
             is_known = isinstance(view, str) and view == PASSTHROUGH
             if not is_known and not hasattr(view, "fit_transform"):
@@ -230,7 +232,7 @@ class Views(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array of str, default=None
-            Names of the values that go in.
+            Names of the input values.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class Views(TransformerMixin, BaseEstimator):
 
 
 def _rows(values: Any) -> NDArray:
-    """Flatten samples to rows of floating-point numbers."""
+    """Return the samples as rows of floating-point numbers."""
     values = np.asarray(values)
     flat = values.reshape(len(values), math.prod(values.shape[1:]))
     return flat.astype(float_dtype(flat.dtype), copy=False)

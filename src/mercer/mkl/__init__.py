@@ -1,4 +1,4 @@
-"""Multiple kernel learning: machines that learn how to weigh several kernels."""
+"""Multiple kernel learning: machines that learn the weights of several kernels."""
 
 from mercer.mkl.classifier import MKLClassifier
 from mercer.mkl.regressor import MKLRegressor

@@ -1,10 +1,11 @@
-r"""Group-lasso iteration: machines and closed-form weights in turn (Xu et al. 2010).
+r"""Group-lasso iteration: alternate between machines and weights (Xu et al. 2010).
 
-Weights go from d to :math:`d_k \propto (d_k^2 s_k)^{1/(p+1)}`, and each machine starts
-from the last.  Two things make it quick: machines are first solved loosely, and no more
-tightly than the weights deserve; and the change of :math:`\log d` is stretched as long
-as the value falls.  Kernels whose weight vanishes (p = 1, or without use for the
-machines) are left out, and come back if it turns out that they should.
+The weights d become :math:`d_k \propto (d_k^2 s_k)^{1/(p+1)}`, and each machine starts
+from its last solution.  Two things make the iteration quick.  Machines are first solved
+loosely, and never more tightly than the accuracy of the weights is worth.  And the
+change of :math:`\log d` is stretched as long as the value decreases.  Kernels whose
+weight vanishes (with p = 1, or because the machines do not use them) are left out, and
+come back if their weight should become positive again.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from mercer.mkl.weights import Ball
 
 __all__ = ["alternate"]
 
-# How the stretch of a change grows, and how far.
+# Growth of the stretch from one round to the next, and the largest stretch.
 GROWTH = 1.6
 LONGEST = 12.0
-# Weights below this part of the largest are zero, where zeros are to be expected.
+# For p = 1, weights below this fraction of the largest weight become zero.
 NEGLIGIBLE = 1e-6
-# Part of the gap that is too small for machines to be what holds it up.
+# If the machines' gap is below this fraction of the gap, they are not the bottleneck.
 TRIFLE = 0.01
-# Weight of a kernel that comes back.
+# Weight of a kernel that comes back, as a fraction of the largest weight.
 REVIVED = 1e-3
 
 
@@ -34,9 +35,9 @@ def alternate(
     weights: NDArray,
     before: Round | None = None,
 ) -> Found:
-    """Solve the problem; ``max_iter`` limits how often machines are solved.
+    """Solve the problem; ``max_iter`` limits how often the machines are solved.
 
-    It begins with ``weights``, or goes on from ``before`` where that is given.
+    The iteration starts from ``weights``, or continues from ``before`` if it is given.
     """
     ball, pace = problem.ball, problem.pace
     if before is not None:
@@ -59,7 +60,7 @@ def alternate(
             now = new
             break
         now = new
-        # Where along this change the slope would have been zero.
+        # This is where along the change a linear slope would have been zero.
         best = here / (here - there) if here < there else GROWTH
         longer = pace.stretch * min(best, GROWTH)
         pace.stretch = float(np.clip(longer, 1.0, LONGEST))
@@ -67,13 +68,13 @@ def alternate(
 
 
 def direction(ball: Ball, now: Round) -> tuple[NDArray, NDArray]:
-    """Return where to start from, and how the logarithms of weights should change."""
+    """Return the weights to start from, and the change of their logarithms."""
     d, s = now.weights.copy(), now.s
     if ball.p == 1:
         missing = (d == 0) & (s > 0) & (s >= (1.0 - 1e-12) * s[d > 0].max(initial=0.0))
         d[missing] = REVIVED * d.max()
     else:
-        # What had no use for the last machines may have one for these.
+        # A kernel that was useless for the last machines may be useful for these.
         missing = (d == 0) & (s > 0)
         d[missing] = np.minimum(ball.best(s)[missing], REVIVED * d.max())
     target = ball.group_lasso(d, s)

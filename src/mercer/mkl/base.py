@@ -1,4 +1,4 @@
-"""What a store of base Gram matrices has to answer."""
+"""The interface of a store of base Gram matrices."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ __all__ = [
     "weighted_sum",
 ]
 
-# Rows that are computed or looked at together.
+# Number of rows that are computed or visited together.
 STRIP = 128
-# Values of one kernel in a tile; of all kernels together four times as many.
+# Largest number of values of one kernel in a tile; all kernels together have at most
+# four times as many.
 TILE_VALUES = 512 * 1024
 
-#: ``K_k beta`` on the rows of each machine, of shape (n_kernels, n_rows)
+#: For each machine ``K_k beta`` on its rows, shape (n_kernels, n_rows)
 Products = list[NDArray]
 
 
 class Solved(NamedTuple):
-    """Machines with some weights."""
+    """The solutions of all machines for some weights."""
 
     solutions: list[Solution]
-    s: NDArray  #: summed over the machines, shape (n_kernels,)
-    F: Products | None  #: where it is at hand
+    s: NDArray  #: beta' K_k beta, summed over the machines, shape (n_kernels,)
+    F: Products | None  #: the products, if they are known
 
 
 def by_sample(n: int, tasks: Sequence[Task]) -> NDArray:
@@ -55,39 +56,39 @@ def by_sample(n: int, tasks: Sequence[Task]) -> NDArray:
 
 
 def weighted_sum(kernels: Sequence[Kernel], weights: NDArray) -> Kernel:
-    """Return the weighted sum, without the kernels of weight 0."""
+    """Return the weighted sum of kernels, without the kernels of weight 0."""
     total: Kernel | None = None
     for kernel, weight in zip(kernels, weights, strict=True):
         if weight > 0:
-            # A multiple of a multiple is one multiple.
+            # Factors are combined, so that a kernel is scaled only once.
             factor = float(weight)
             if isinstance(kernel, Scaled):
                 kernel, factor = kernel.kernel, factor * kernel.factor
             part = kernel if factor == 1.0 else Scaled(kernel, factor)
             total = part if total is None else Sum(total, part)
-    # No kernel at all is one that is zero everywhere.
+    # If all weights are 0, the sum is a kernel that is zero everywhere.
     return Scaled(kernels[0], 0.0) if total is None else total
 
 
 def cut(n: int, most: int) -> list[slice]:
-    """Cut a range into parts of at most ``most``."""
+    """Cut ``range(n)`` into slices of at most ``most``."""
     return [slice(a, min(a + most, n)) for a in range(0, n, most)]
 
 
 def tile_width(n_kernels: int) -> int:
-    """Return how many columns a tile of one strip has."""
+    """Return the number of columns in a tile of one strip."""
     return max(STRIP, TILE_VALUES // STRIP * 4 // max(4, n_kernels))
 
 
 class BaseGrams(ABC):
-    """Base Gram matrices over samples that lie in blocks."""
+    """Base Gram matrices of samples that are ordered in blocks."""
 
     def __init__(self, n: int, n_kernels: int, starts: list[int], threads: Threads):
         self.n = n
         self.n_kernels = n_kernels
         self.starts = starts
         self.threads = threads
-        #: what the matrices are multiplied by wherever they are used
+        #: factors by which the matrices are multiplied wherever they are used
         self.factors = np.ones(n_kernels)
         #: memory for copies of parts of the matrices; None for as much as they take
         self.spare: int | None = None
@@ -115,27 +116,27 @@ class BaseGrams(ABC):
         settings: Settings,
         report: Progress | None,
     ) -> Solved:
-        """Solve machines with the weighted sum; ``F`` belongs to where they start."""
+        """Solve machines with the weighted sum; ``F`` are the products at the start."""
 
     @abstractmethod
     def products(self, B: NDArray) -> NDArray:
         """Return ``K_k B`` in double precision, shape (n_kernels, n, n_columns)."""
 
     def products_of(self, tasks: Sequence[Task]) -> Products:
-        """Return ``K_k beta`` of every machine, on its own rows."""
+        """Return ``K_k beta`` of every machine on its own rows."""
         F = self.products(by_sample(self.n, tasks))
         rows = [task.gram_rows(np.arange(len(task.f))) for task in tasks]
         return [np.ascontiguousarray(F[:, own, t]) for t, own in enumerate(rows)]
 
     @abstractmethod
     def squares(self, rows: NDArray) -> NDArray:
-        """Return the part of all matrices that some samples are."""
+        """Return the submatrices ``K_k[rows, rows]`` of all kernels."""
 
     @abstractmethod
     def add_columns(
         self, task: Task, rows: NDArray, change: NDArray, F: NDArray
     ) -> None:
-        """Add ``K_k[own, rows] change`` to ``F``, own being the rows of a machine."""
+        """Add ``K_k[own, rows] change`` to ``F``; ``own`` are the rows of a machine."""
 
     @abstractmethod
     def restricted(self, rows: NDArray, starts: list[int]) -> BaseGrams:
@@ -143,25 +144,25 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def diagonals(self) -> NDArray:
-        """Return the diagonals as they are kept, shape (n_kernels, n)."""
+        """Return the diagonals without the factors, shape (n_kernels, n)."""
 
     @abstractmethod
     def _strips(self, visit: Callable[[slice, NDArray], None]) -> None:
-        """Call with some rows and ``K_k[rows]`` of all kernels, one after the other."""
+        """Call ``visit(rows, K_k[rows] of all kernels)`` strip by strip."""
 
     def normalize(self, how: str | None) -> None:
         r"""Scale the matrices to a mean diagonal, or a variance, of 1.
 
-        The variance is that of the samples in the space of the kernel,
-        :math:`\frac1n \sum_i K_{ii} - \frac1{n^2} \sum_{ij} K_{ij}`. What is zero or
-        less, of a kernel that tells no samples apart or that is none, stays as it is.
+        The variance is that of the samples in the feature space of the kernel,
+        :math:`\frac1n \sum_i K_{ii} - \frac1{n^2} \sum_{ij} K_{ij}`. A matrix whose
+        value is not positive is not scaled: the kernel is constant, or is not a kernel.
         """
         if how is None:
             return
         size = self.diagonals().mean(axis=1)
         least = 0.0
         if how == "variance":
-            least = 1e-6 * np.abs(size)  # what rounding may leave of nothing
+            least = 1e-6 * np.abs(size)  # smaller variances may be rounding errors
             ones = np.full((self.n, 1), 1.0 / self.n)
             size = size - self.quadratic(ones)
         usable = np.isfinite(size) & (size > least)
@@ -172,7 +173,7 @@ class BaseGrams(ABC):
         return np.einsum("knt,nt->k", self.products(B), B)
 
     def moments(self, Y: NDArray, centred: bool, joint: bool) -> Moments:
-        """Return the inner products with ``Y Y^T``, of centred matrices if asked."""
+        """Return inner products of the matrices and ``Y Y^T``, centred if asked."""
         Y = Y - Y.mean(axis=0) if centred else Y
         target = self.quadratic(Y)
         shape = (self.n_kernels, self.n_kernels) if joint else (self.n_kernels,)
@@ -205,7 +206,7 @@ def fill_tiles(
     tiles: Sequence[Any],
     at_once: int | None = None,
 ) -> None:
-    """Run tile jobs, when all that they share of the samples is at hand."""
+    """Run tile jobs, after the kernels have derived what all tiles share."""
     for kernel in kernels:
         warm_up(kernel, operand)
     run_tiles(kernels, threads, work, tiles, at_once)

@@ -1,12 +1,13 @@
-r"""Learning on the samples that matter, certified on all of them.
+r"""Chunking: learn from the samples that matter, and certify on all samples.
 
-A sample on the right side of its margin in every machine has :math:`\beta = 0` and no
-say.  So the problem is first solved, loosely, on some samples; their machines are then
-looked at on all samples, and the next chunk is the support vectors and those that turn
-out to be on the wrong side, or close to it.  With :math:`\beta = 0` elsewhere the dual
-value of a chunk is that of the whole problem, and what the samples left out add to the
-gap is computed from their :math:`f = K\beta`: the certificate is that of the whole
-problem, and the end is when it is within the tolerance.
+A sample on the right side of its margin in every machine has :math:`\beta = 0` and does
+not influence the solution.  The problem is therefore first solved, loosely, on some of
+the samples.  The machines are then evaluated on all samples.  The next chunk consists
+of the support vectors and of the samples that are on the wrong side of a margin, or
+close to it.  Since :math:`\beta = 0` outside of a chunk, the dual value of the chunk is
+that of the whole problem, and the contribution of the other samples to the gap is
+computed from their :math:`f = K\beta`.  The gap is thus that of the whole problem, and
+the iteration ends when it is within the tolerance.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ __all__ = ["Iteration", "by_chunks"]
 
 Iteration = Callable[..., Found]
 
-# Below this many samples all of them are taken at once.
+# Problems with fewer samples are solved as a whole.
 CHUNKS_FROM = 2000
-# The first chunk is one sample in so many, and solved as loosely as this.
+# The first chunk has one in this many samples, and is solved to this tolerance.
 ONE_IN = 4
 FIRST_TOLERANCE = 0.1
-# Further chunks leave so much of the tolerance to the samples that are left out.
+# Later chunks are solved to this fraction of the tolerance; the rest is left for the
+# samples outside of the chunk.
 PART_OF_TOLERANCE = 0.7
-# Samples close to the margin that come along, as a part of those that must.
+# Number of samples close to the margin to add, as a fraction of the needed samples.
 COMPANY = 0.2
-# How many times as large as the last the next chunk may be.
+# Largest ratio between the sizes of a chunk and the one before.
 GROWTH = 2
-# Above this part of all samples, the rest comes along, too.
+# A chunk with more than this fraction of the samples is replaced by all samples.
 MOST = 0.6
 
 
 def by_chunks(
     problem: Problem, iterate: Iteration, max_iter: int, weights: NDArray
 ) -> Found:
-    """Solve the problem by ``iterate``, on chunks of the samples where that pays.
+    """Solve the problem with ``iterate``, on chunks of the samples if that is faster.
 
-    It begins with ``weights``.
+    The iteration starts from ``weights``.
     """
     store = problem.store
     if not isinstance(store, GramsInMemory) or not _pays(problem):
@@ -77,14 +79,14 @@ def by_chunks(
             return problem.found(now)
         wanted, n_needed = relevant(problem, now, GROWTH * len(rows))
         if tol < problem.tol:
-            # From here on none leaves, so that chunks cannot go in circles.
+            # From here on no sample leaves the chunk, so that chunks cannot repeat.
             wanted = np.union1d(wanted, rows)
             if len(wanted) == len(rows):
-                break  # nobody is missing: rounding is in the way
+                break  # no sample is missing: rounding errors keep the gap too large
         if n_needed <= len(wanted):
             tol = PART_OF_TOLERANCE * problem.tol
         rows = wanted
-    del chunk, memory  # there is no room for all samples beside them
+    del chunk, memory  # makes room for the problem on all samples
     return iterate(problem, max_iter, weights, now)
 
 
@@ -93,25 +95,26 @@ def _ends(problem: Problem) -> tuple[list[int], list[int]]:
 
 
 def _pays(problem: Problem) -> bool:
-    """Whether there are enough samples, and a sum that chunks can keep."""
+    """Whether there are enough samples, and a single sum constraint per machine."""
     return problem.store.n >= CHUNKS_FROM and all(
         spec.problem.group[-1] == 0 for spec in problem.specs
     )
 
 
 def _most_rows(problem: Problem) -> int:
-    """Return how many samples a chunk may have: its copies need memory, too.
+    """Return the largest number of samples in a chunk.
 
-    There is room for one and a half matrices of all samples.
+    The copies of the matrices for a chunk must fit into the memory of one and a half
+    matrices of all samples.
     """
     n, n_kernels = problem.store.n, problem.store.n_kernels
     return int(n * min(MOST, np.sqrt(1.5 / (n_kernels + 1.5))))
 
 
 def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp], int]:
-    """Return support vectors, the worst violations, and what comes close to these.
+    """Return the support vectors, the worst violators and the samples close to these.
 
-    Beside them, how many there are if they are not cut down to ``most``.
+    Also return how many samples are needed, which may be more than ``most``.
     """
     n = problem.store.n
     distance = problem.margins(now)
@@ -119,7 +122,7 @@ def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp],
     n_support = int((distance == -np.inf).sum())
     count = min(n, max(n_support, min(most, int((1.0 + COMPANY) * n_needed) + 1)))
     chosen = np.argpartition(distance, count - 1)[:count]
-    # No block may be empty.
+    # Every block must have a sample.
     first = [a for a, b in zip(*_ends(problem), strict=True) if b > a]
     return np.union1d(chosen, np.array(first, dtype=np.intp)), n_needed
 
@@ -134,7 +137,7 @@ class Chunk:
         rows: NDArray[np.intp],
         memory: NDArray,
     ):
-        """Restrict the problem to sorted rows, its matrices to the memory given."""
+        """Restrict the problem to sorted rows, with matrices stored in ``memory``."""
         self.whole, self.store = whole, store
         starts = np.searchsorted(rows, store.starts).tolist()
         is_kept = np.zeros(store.n, dtype=bool)
@@ -159,7 +162,7 @@ class Chunk:
         self.part.pace = whole.pace
 
     def restricted(self, now: Round) -> Round:
-        """Return the machines as those of the chunk, which has all support vectors."""
+        """Return the machines on the chunk, which must have all support vectors."""
         solutions = [
             solution._replace(beta=solution.beta[kept], f=solution.f[rows])
             for solution, kept, rows in zip(
@@ -175,7 +178,7 @@ class Chunk:
         return now._replace(solutions=solutions, F=F)
 
     def lifted(self, last: Round) -> Round:
-        """Return the machines as those of all samples, certified on all of them."""
+        """Return the machines on all samples, certified on all samples."""
         whole = self.whole
         tasks = [Task(s.problem, s.blocks, whole.store.starts) for s in whole.specs]
         for task, kept, solution in zip(tasks, self._kept, last.solutions, strict=True):

@@ -31,44 +31,48 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         \max_\beta \; y^T \beta - \tfrac12 \|s\|_q,
             \quad \tfrac1p + \tfrac1q = 1,
 
-    over the box and the sum of :class:`~mercer.SVC`. Several classes are told apart by
-    several such machines; if they share the weights, their objectives are added up.
+    with the box and sum constraints of :class:`~mercer.SVC`. More than two classes need
+    several such machines; if the machines share the weights, their objectives are
+    added.
 
     Parameters
     ----------
     kernels : list of str, callable or Kernel, default=("linear", "poly", "rbf")
-        What :class:`~mercer.SVC` takes as ``kernel``, several times; ``k.on(columns)``
-        looks at some columns only. "precomputed": X is then a list of matrices, or an
-        array of shape (n_kernels, n_samples, n_samples), and for new samples of shape
+        The kernels, each as in :class:`~mercer.SVC`; ``k.on(columns)``
+        looks at some columns only. With "precomputed", X is a list of matrices or an
+        array of shape (n_kernels, n_samples, n_samples); for new samples the shape is
         (n_kernels, n_new, n_samples).
     method : str, default="smo"
-        How weights are found. "group-lasso": machines and closed-form weights in turn.
-        "smo": pair steps in which the weights move along, for p > 1. "simple": reduced
-        gradient, for p = 1. These three solve the problem above. "uniform": all weights
-        equal. "alignment": by how well a kernel agrees with the targets. These two are
-        closed forms, and only the machines are optimal for them.
+        How the weights are found. Three methods solve the problem above: "group-lasso"
+        alternates between machines and closed-form weights, "smo" makes pair steps that
+        also move the weights (for p > 1), and "simple" follows the reduced gradient
+        (for p = 1). Two methods are heuristics, for which only the machines are
+        optimal: "uniform" makes all weights equal, and "alignment" weighs a kernel by
+        how well it agrees with the targets.
     p : float, default=None
-        Norm of the weights, at least 1: the closer to 1, the fewer kernels are left.
-        None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" have none.
+        Norm of the weights, at least 1. The closer p is to 1, the fewer kernels have a
+        weight. None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" ignore
+        p.
     penalty : float, default=None
-        Price :math:`\lambda` of the weights, with :math:`\frac\lambda2 \|d\|_p^2`
-        in place of the bound :math:`\|d\|_p \le 1`; for "group-lasso" and "smo".
+        For "group-lasso" and "smo": the factor :math:`\lambda` of a penalty
+        :math:`\frac\lambda2 \|d\|_p^2` that replaces the bound :math:`\|d\|_p \le 1`.
     alignment : {"plain", "centred", "joint"}, default="plain"
-        For ``method="alignment"``: kernels as they are, or centred in their space, one
-        by one; or the weights whose sum of centred kernels is aligned best.
+        For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
+        "centred" does the same with kernels centred in feature space, and "joint" takes
+        the weights whose sum of centred kernels is aligned best.
     normalize : {"trace", "variance"}, default="trace"
-        Scale each kernel to a mean of 1 on the diagonal, or to a variance of 1 of the
-        samples in its space; None leaves kernels as they are.
+        "trace" scales each kernel to a mean of 1 on the diagonal, and "variance" to a
+        variance of 1 of the samples in its feature space. None does not scale kernels.
     C : float, default=1.0
-        Price of a margin violation; finite.
+        Penalty of margin violations; a finite number > 0.
     weights : {"shared", "per-task"}, default="shared"
-        Whether all machines have the same weights, or each its own.
+        Whether all machines have the same weights, or each has its own.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid", where they are names.
+        Coefficient of the kernels "rbf", "poly" and "sigmoid" that are given by name.
     coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid", where they are names.
+        Constant of the kernels "poly" and "sigmoid" that are given by name.
     multiclass : {"ovo", "ovr", "ecoc"}, default="ovr"
         One machine for each pair of classes, for each class against the rest, or for
         each column of an error-correcting output code.
@@ -85,32 +89,32 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     positive_weight : float or array of shape (n_classes,), default=1.0
         For one-vs-rest: factor of C on the positive side.
     tol : float, default=1e-3
-        Largest duality gap that is left, as a part of the value of the problem.
+        Largest duality gap at the end, as a fraction of the objective.
     cache_size : float or "auto", default="auto"
-        Megabytes for the base Gram matrices and their sum; where they do not fit, they
-        are computed again when they are needed. "auto" is at most a quarter of the
-        memory that is free.
+        Megabytes for the base Gram matrices and their sum. If they do not fit, they are
+        computed again when they are needed. "auto" is at most a quarter of the free
+        memory.
     max_iter : int, default=-1
-        Limit on rounds, in each of which all machines are solved or improved; -1 is
-        a thousand.
+        Largest number of rounds, in each of which all machines are solved or improved;
+        -1 is 1000.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has a column per class or per machine.
     break_ties : bool, default=False
-        Whether ``predict`` settles equal votes by the decision values.
+        Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use.
+        Number of threads; None uses as many as BLAS may use.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the folds of ``probability`` and random codes.
+        Seed of the folds of ``probability`` and of random codes.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_kernels,) or (n_tasks, n_kernels)
-        Weights of the kernels, as they are after scaling.
+        Weights of the kernels after they were scaled by ``normalize``.
     kernel_ : Kernel or list of Kernel
-        The weighted sum, without kernels of weight 0; one for each machine if their
-        weights differ.
+        The weighted sum, without kernels of weight 0; one for each machine with
+        ``weights="per-task"``.
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
         Indices of the support vectors, class by class.
@@ -120,21 +124,22 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Signed coefficients, as in :class:`~mercer.SVC`.
     intercept_ : ndarray of shape (n_tasks,)
     coef_ : ndarray of shape (n_tasks, n_features)
-        Weights of the features, where only a linear kernel of all columns is left.
+        Weights of the features, if only a linear kernel of all columns has a weight.
     code_ : ndarray of shape (n_classes, n_tasks)
-        On which side of each machine a class is: 1, -1, or 0 for neither.
+        The side of each class in each machine: 1, -1, or 0 for neither.
     probA_, probB_ : ndarray of shape (n_tasks,)
-        Sigmoids of the machines, where there are probabilities.
+        Parameters of the machines' sigmoids, with ``probability=True``.
     class_weight_ : ndarray of shape (n_classes,)
     objective_ : float or ndarray of shape (n_tasks,)
-        The dual objective, to be minimised: of all machines together, or of each if
-        their weights differ.
+        The dual objective, to be minimised, of all machines together; one for each
+        machine with ``weights="per-task"``.
     dual_gap_ : float or ndarray of shape (n_tasks,)
         Primal minus dual objective of machines and weights together. For "uniform" and
         "alignment" the weights count as given. It is infinite where the problem is not
         convex.
     kkt_gap_ : ndarray of shape (n_tasks,)
-        Largest violation of the optimality conditions by a machine, weights fixed.
+        Largest violation of the optimality conditions of each machine, with fixed
+        weights.
     n_iter_ : int or ndarray of shape (n_tasks,)
         Rounds.
     history_ : dict of lists
@@ -151,9 +156,10 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
     shape_fit_ : tuple of int
-        Shape of the samples, or of all matrices.
+        Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
+        matrices.
 
     References
     ----------
@@ -247,7 +253,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
-        """Fit machines and weights.
+        """Fit the machines and the weights.
 
         Parameters
         ----------
@@ -276,5 +282,5 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         self._report_problem()
 
     def _alignment_target(self, spec: TaskSpec) -> NDArray:
-        # The linear term is minus the side; without weight a sample has no say.
+        # The linear term is minus the side. Samples of weight 0 are left out.
         return np.where(spec.problem.hi > spec.problem.lo, -spec.problem.p, 0.0)

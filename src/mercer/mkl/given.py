@@ -1,4 +1,4 @@
-"""Base Gram matrices that the user brings."""
+"""Precomputed base Gram matrices, given by the user."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class GivenMatrices(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The shape of one of them."""
+        """The shape of each matrix."""
         return self.matrices[0].shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The floating-point type that holds all of them."""
+        """The floating-point type that holds the values of all matrices."""
         return np.result_type(*self.matrices)
 
 
@@ -56,13 +56,13 @@ def _is_many(X: Any) -> bool:
 
 
 def check_matrices(X: Any, y: Any) -> tuple[GivenMatrices, NDArray]:
-    """Return square matrices of one shape, and targets of as many samples."""
+    """Check that matrices are square and match each other and the targets."""
     matrices = _each(X)
     for k, K in enumerate(matrices):
         if K.shape[0] != K.shape[1] or K.shape != matrices[0].shape:
             raise ValueError(
-                "Precomputed matrices must be square, and of one shape; matrix "
-                f"{k} has shape {K.shape}, the first {matrices[0].shape}."
+                "Precomputed matrices must be square and have the same shape; matrix "
+                f"{k} has shape {K.shape}, matrix 0 has shape {matrices[0].shape}."
             )
     if y is None:
         raise ValueError("This estimator requires y to be passed, but y is None.")
@@ -72,7 +72,7 @@ def check_matrices(X: Any, y: Any) -> tuple[GivenMatrices, NDArray]:
 
 
 def check_new_matrices(X: Any, n_kernels: int, n: int) -> GivenMatrices:
-    """Return matrices of new samples by samples of the fit."""
+    """Check matrices of kernel values between new samples and those of the fit."""
     matrices = _each(X)
     shape = (len(matrices[0]), n)
     if len(matrices) != n_kernels or any(K.shape != shape for K in matrices):

@@ -1,4 +1,4 @@
-"""Base Gram matrices that are all in memory."""
+"""A store that keeps all base Gram matrices in memory."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from mercer.threads import Threads
 
 __all__ = ["GramsInMemory"]
 
-# Tiles of a triangle; of more than four kernels they are less wide.
+# Size of the tiles of a triangle; for more than four kernels they have fewer columns.
 TILE_ROWS = 256
 TILE_COLUMNS = 1024
-# Rows of a matrix that a thread takes at once, and columns of a product.
+# Number of rows of a matrix, and of columns of a product, in one job of a thread.
 SUM_ROWS = 64
 SPAN = 2048
 
 
 class GramsInMemory(BaseGrams):
-    """All base matrices in memory."""
+    """A store that keeps all base matrices in memory."""
 
     def __init__(self, matrices: list[NDArray], starts: list[int], threads: Threads):
         super().__init__(len(matrices[0]), len(matrices), starts, threads)
@@ -117,7 +117,7 @@ class GramsInMemory(BaseGrams):
         return self.certified(weights, tasks, settings.tol)
 
     def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
-        """Return machines with products that are computed anew."""
+        """Return the solutions of machines, with products computed anew."""
         F = self.products_of(tasks)
         s = np.zeros(self.n_kernels)
         for task, own in zip(tasks, F, strict=True):
@@ -127,7 +127,7 @@ class GramsInMemory(BaseGrams):
         return Solved([to_solution(task, 0.0, tol) for task in tasks], s, F)
 
     def combined(self, weights: NDArray) -> NDArray:
-        """Return the weighted sum, in memory that the next one takes over."""
+        """Return the weighted sum, in memory that the next sum overwrites."""
         if self._sum is None:
             dtype = np.result_type(*self.matrices)
             self._sum = np.empty((self.n, self.n), dtype=dtype)
@@ -213,7 +213,7 @@ class GramsInMemory(BaseGrams):
         self.threads.map(fill, jobs)
 
     def memory_for(self, n: int) -> NDArray:
-        """Return memory for the store of so many samples, and their weighted sum."""
+        """Return memory for a store of ``n`` samples and its weighted sum."""
         return np.empty((self.n_kernels + 1) * n * n, np.result_type(*self.matrices))
 
     def restricted(
@@ -241,7 +241,7 @@ class GramsInMemory(BaseGrams):
 
 
 def _spans(task: Task) -> list[tuple[int, slice]]:
-    """Return the columns of a machine's blocks, a few at a time, and its rows."""
+    """Return the parts of a machine's blocks as (first column, slice of its rows)."""
     return [
         (int(first) + part.start, slice(offset + part.start, offset + part.stop))
         for (first, last), offset in zip(
@@ -252,9 +252,10 @@ def _spans(task: Task) -> list[tuple[int, slice]]:
 
 
 def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
-    """Return which kernels look at the same columns, and whether they share values.
+    """Return groups of kernels that look at the same columns, and if they share values.
 
-    A kernel that shares with none, and is no expression, may work in place.
+    A kernel that is alone in its group and is not composed of others may compute its
+    values in place.
     """
     groups: dict[Hashable, list[int]] = {}
     for k, kernel in enumerate(kernels):

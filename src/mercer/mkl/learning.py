@@ -1,4 +1,4 @@
-"""From tasks to weights: which machines share them, and which method finds them."""
+"""Learn the weights: group the machines that share weights, and choose the method."""
 
 from __future__ import annotations
 
@@ -40,24 +40,26 @@ _ITERATIONS: dict[str, Iteration] = {
 }
 METHODS = ("uniform", "alignment", *_ITERATIONS)
 
-# Samples further from the margin than so many rounding errors stay where they are.
+# Products are only computed again for samples within this many rounding errors of the
+# margin.
 CLEARANCE = 20.0
 
 
 class Part(NamedTuple):
-    """Machines that share their weights, on the samples they need."""
+    """Machines that share their weights, and the samples that they need."""
 
-    machines: list[int]  #: their numbers
-    samples: NDArray[np.intp]  #: in the order of the store
+    machines: list[int]  #: the numbers of the machines
+    samples: NDArray[np.intp]  #: the samples in the order of the store
     store: BaseGrams
     specs: list[TaskSpec]
-    folds: list[TaskSpec]  #: of all of them, for calibration
+    folds: list[TaskSpec]  #: the folds of all machines, for calibration
 
 
 def split(store: BaseGrams, tasks: Tasks, per_machine: int, shared: bool) -> list[Part]:
-    """Return what shares weights: everything, or each machine on its samples.
+    """Return the parts that share weights: all machines, or each machine on its own.
 
-    Of ``per_machine`` problems the first is the machine, the others are its folds.
+    Every machine has ``per_machine`` problems: the first is the machine itself, and the
+    others are its folds.
     """
     mains = tasks.specs[::per_machine]
     if shared:
@@ -87,8 +89,8 @@ def learn(
 ) -> Found:
     """Find weights and machines.
 
-    ``target`` says what kernels should be aligned with, by row of a problem; of several
-    machines :math:`\\sum_t y_t y_t^T` is the target.
+    ``target`` returns the values, by row of a problem, with which kernels should be
+    aligned; the target of several machines is :math:`\\sum_t y_t y_t^T`.
     """
     store = problem.store
     if method in _ITERATIONS:
@@ -202,7 +204,7 @@ def settled(
 def compute_products(
     problem: Problem, kernel: Kernel, data: Operand, samples: NDArray
 ) -> None:
-    """Compute what machines say to some samples anew, in double precision."""
+    """Compute the products ``f`` of some samples again, in double precision."""
     tasks, store = problem.tasks, problem.store
     columns = [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
     matrix = coefficient_matrix(store.n, columns)

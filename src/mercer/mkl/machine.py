@@ -1,6 +1,7 @@
-"""The fit path of machines with several kernels.
+"""How machines with several kernels are fitted.
 
-validate → bind kernels → base Gram matrices → weights and machines in turn → certify
+validate → bind kernels → compute base Gram matrices → learn weights and machines →
+certify
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ __all__ = ["MultiKernelMachine"]
 
 log = logging.getLogger("mercer")
 
-# Rounds without a limit of the user's.
+# Largest number of rounds if the user sets no limit.
 MOST_ROUNDS = 1000
-# How tightly the machines of the folds of a calibration are solved.
+# Tolerance of the machines that are fitted to the folds of a calibration.
 FOLD_TOLERANCE = 1e-3
 
 
 class MultiKernelMachine(KernelMachine):
-    """What machines with several kernels share."""
+    """Base class of machines with several kernels."""
 
     _parameter_constraints: ClassVar[dict] = {
         **{
@@ -81,7 +82,7 @@ class MultiKernelMachine(KernelMachine):
         return True
 
     def _alignment_target(self, spec: TaskSpec) -> NDArray:
-        """Return what kernels are aligned with, by row of a problem."""
+        """Return the values, by row of a problem, with which kernels are aligned."""
         raise NotImplementedError
 
     def _is_precomputed(self) -> bool:
@@ -101,23 +102,23 @@ class MultiKernelMachine(KernelMachine):
         ]
 
     def _ball(self) -> Ball:
-        """Return where the weights may lie, or refuse what contradicts itself."""
+        """Return the set of allowed weights; raise an error if parameters conflict."""
         p = self.p if self.p is not None else (1.0 if self.method == "simple" else 2.0)
         if self.method == "smo" and not p > 1:
             raise ValueError(
                 f"method='smo' needs p > 1, got p={p!r}: at p = 1 the dual has corners "
-                "where no pair can go on. Use method='group-lasso' or 'simple', or a p "
-                "close to 1 such as 1.1."
+                "at which pair steps get stuck. Use method='group-lasso' or 'simple', "
+                "or a p close to 1 such as 1.1."
             )
         if self.method == "simple" and p != 1:
             raise ValueError(
-                f"method='simple' is for p = 1, got p={p!r}. Use method='group-lasso' "
-                "or 'smo'."
+                f"method='simple' needs p = 1, got p={p!r}. Use method='group-lasso' "
+                "or 'smo' for other p."
             )
         if self.penalty is not None and self.method not in ("group-lasso", "smo"):
             raise ValueError(
-                f"penalty={self.penalty!r} is for the methods 'group-lasso' and 'smo', "
-                f"and method={self.method!r}. Set penalty=None."
+                f"penalty={self.penalty!r} needs method='group-lasso' or 'smo', got "
+                f"method={self.method!r}. Set penalty=None, or choose one of these."
             )
         return Ball(float(p), float(self.penalty or 0.0))
 
@@ -166,7 +167,7 @@ class MultiKernelMachine(KernelMachine):
         kernels = [kernel.bind(samples) for kernel in kernels]
         with Threads(self.n_jobs) as threads:
             progress = FitProgress(self, X, y, self.verbose, threads.stop)
-            # Where single precision is not enough, once more in double precision.
+            # If single precision is not enough, fit again in double precision.
             for tol in (self.tol, 0.0):
                 store = self._store(samples, kernels, tasks, threads, tol)
                 found, solutions = self._run(store, kernels, samples, tasks, progress)
@@ -182,7 +183,7 @@ class MultiKernelMachine(KernelMachine):
     def _store(
         self, X: Any, kernels: list[Kernel], tasks: Tasks, threads: Threads, tol: float
     ) -> BaseGrams:
-        """Return the base Gram matrices, samples block by block."""
+        """Return the base Gram matrices, with the samples ordered in blocks."""
         order = tasks.order
         in_order = bool((np.diff(order) == 1).all())
         starts = list(tasks.starts)
@@ -216,7 +217,7 @@ class MultiKernelMachine(KernelMachine):
         tasks: Tasks,
         progress: FitProgress,
     ) -> tuple[list[Found], list[Solution]]:
-        """Learn the weights, of all machines or of each, and certify the outcome."""
+        """Learn the weights, shared or one set per machine, and certify the result."""
         step = self._problems_per_machine()
         solutions: list[Any] = [None] * len(tasks.specs)
         found, converged, verdicts = [], [], []
@@ -260,7 +261,7 @@ class MultiKernelMachine(KernelMachine):
     def _keep_weights(
         self, kernels: list[Kernel], factors: NDArray, found: list[Found]
     ) -> None:
-        """Keep weights and certificates: one of each, or one for each machine."""
+        """Store weights and certificates, one for all machines or one for each."""
         weights = np.array([end.last.weights for end in found])
         objective = np.array([-end.last.dual for end in found])
         gap = np.array([end.last.gap for end in found])
@@ -290,7 +291,7 @@ class MultiKernelMachine(KernelMachine):
         )
 
     def _report_problem(self) -> None:
-        """Let the certificates be those of weights and machines together."""
+        """Set the fitted attributes that certify weights and machines together."""
         certificate: Any = self._certificate
         self.objective_: Any = certificate[0]
         self.dual_gap_: Any = certificate[1]
@@ -314,9 +315,9 @@ class MultiKernelMachine(KernelMachine):
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)
         warnings.warn(
-            f"{type(self).__name__} did not converge: a dual gap of "
-            f"{worst.last.gap:.3g}, {part:.2g} of the value, is left after {n_iter} "
-            f"rounds, more than tol={self.tol:g}. {remedy}",
+            f"{type(self).__name__} did not converge: after {n_iter} rounds the dual "
+            f"gap is {worst.last.gap:.3g}, which is {part:.2g} of the objective and "
+            f"more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
             stacklevel=8,  # where the user called fit, past three wrappers
         )
@@ -330,7 +331,7 @@ class MultiKernelMachine(KernelMachine):
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, where only a linear kernel of all is left."""
+        """Weights of the features, if only a linear kernel of all columns is left."""
         kernel = getattr(self, "kernel_", None)
         factor = 1.0
         if isinstance(kernel, Scaled):
@@ -374,6 +375,7 @@ class MultiKernelMachine(KernelMachine):
         values = values + self.intercept_
         if not np.isfinite(values).all():
             raise ValueError(
-                "The decision values are not finite: X has too large values; scale it."
+                "The decision values are not finite: the values of X are too large. "
+                "Scale X."
             )
         return values

@@ -1,4 +1,4 @@
-"""Base Gram matrices of which nothing is kept but the samples."""
+"""A store that computes base Gram matrices whenever they are needed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["GramsOnDemand"]
 
 
 class GramsOnDemand(BaseGrams):
-    """Base matrices of which nothing is kept but the samples."""
+    """A store that keeps only the samples, and computes matrices when needed."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class GramsOnDemand(BaseGrams):
         fill_tiles(self.kernels, right, self.threads, work, tiles, at_once)
 
     def _times(self, left: Operand, rows: NDArray, B: NDArray) -> NDArray:
-        """Return ``K_k(left, samples rows) B``."""
+        """Return the products of ``K_k(left, samples[rows])`` with ``B``."""
         F = np.zeros((self.n_kernels, len(left), B.shape[1]))
         right = self.operand.rows(rows)
         weight = B.astype(self.operand.dtype)

@@ -1,13 +1,13 @@
 r"""SMO for :math:`\ell_p`-norm multiple kernel learning, on working sets.
 
-Every machine keeps :math:`f_k = K_k \beta` for each base kernel.  A round goes over the
-machines: each picks the variables that violate most at the weights of the moment, takes
-exact pair steps on them (:mod:`mercer.core.mkl`), in which the weights move along, and
-brings its products up to date.  So only the matrices of a working set are at hand, be
-they in memory or computed.
+Every machine keeps :math:`f_k = K_k \beta` for each base kernel.  In a round, each
+machine in turn picks the variables that violate most at the current weights, makes
+exact pair steps on them (:mod:`mercer.core.mkl`), which also move the weights, and
+updates its products.  This only needs the matrices of a working set, which may be in
+memory or computed.
 
-Near p = 1 the weights react violently to small steps; the way there leads through
-larger p, of which each is solved loosely and is where the next begins.
+Close to p = 1 the weights react strongly to small steps.  Problems with larger p are
+therefore solved first, loosely, and each is the start of the next.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mercer.mkl.problem import SAFETY, Found, Problem, Round
 
 __all__ = ["minimise"]
 
-# Bytes for the matrices of a working set, which should stay in a processor's cache.
+# Bytes for the matrices of a working set, which should stay in the processor's cache.
 SET_BYTES = 24 * 2**20
 SMALLEST_SET, LARGEST_SET = 128, 1024
-# A working set is solved to this part of what the whole is violated by.
+# A working set is solved to this fraction of the largest violation of all variables.
 INNER_TOLERANCE = 0.1
-# From here on the way to p = 1 begins: p - 1 becomes half of it in each stage.
+# Problems with p below this are solved in stages, which begin here and halve p - 1.
 DIRECT_FROM = 1.4
-# What is left of the gap at each stage but the last.
+# Relative gap at the end of each stage except the last.
 STAGE_TOLERANCE = 0.05
 
 
@@ -47,19 +47,19 @@ class _Machine:
         self.n_iter = 0
         self.gap = np.inf
         self.done = False
-        self.all: NDArray | None = None  #: the matrices, where they are one set
+        self.all: NDArray | None = None  #: the matrices, if all rows fit into one set
 
     def f(self, weights: NDArray) -> NDArray:
         """Return the products with the weighted sum, by row of the machine."""
         return weights @ self.F
 
     def s(self) -> NDArray:
-        """Return its part of s."""
+        """Return the contribution of this machine to s."""
         B = np.bincount(self.problem.row, self.beta, len(self.rows))
         return self.F @ B
 
     def solution(self, weights: NDArray, error: float) -> Solution:
-        """Return where it stands, with its certificate."""
+        """Return the current solution with its certificate."""
         f = self.f(weights)
         found = certify(self.problem, self.beta, f)
         self.gap = found.kkt_gap
@@ -76,9 +76,9 @@ def minimise(
 ) -> Found:
     """Solve the problem for p > 1; ``max_iter`` limits the rounds.
 
-    It begins with ``weights``, or goes on from ``before`` where that is given.
+    The iteration starts from ``weights``, or continues from ``before`` if it is given.
     """
-    # What goes on is on its way to p = 1 already.
+    # An iteration that continues has gone through the stages of larger p already.
     stage = DIRECT_FROM if before is None else 1.0
     if before is None:
         before = problem.solve(weights)
@@ -96,7 +96,7 @@ def minimise(
         if not _is_over(problem, max_iter):
             _run(problem, machines, SAFETY * problem.tol, max_iter)
         _refresh(problem, machines)
-        problem.rounds.pop()  # the same round, with products that are computed anew
+        problem.rounds.pop()  # _look records the same round, with new products
         now = _look(problem, machines)
         tighter = _floor(problem)
         if _is_over(problem, max_iter) or now.is_within(problem.tol) or tighter is None:
@@ -105,12 +105,12 @@ def minimise(
 
 
 def _is_over(problem: Problem, max_iter: int) -> bool:
-    """Whether no more rounds are to come."""
+    """Whether the iteration must end."""
     return problem.is_stopped or len(problem.rounds) >= max_iter
 
 
 def _floor(problem: Problem) -> float | None:
-    """Return a tighter tolerance than the last, if there is one."""
+    """Return a tighter tolerance than the last, or None if it is the tightest."""
     tol = 0.2 * problem.pace.inner_tol
     return tol if tol >= problem.least_tol else None
 
@@ -118,7 +118,7 @@ def _floor(problem: Problem) -> float | None:
 def _refresh(
     problem: Problem, machines: list[_Machine], F: Products | None = None
 ) -> None:
-    """Compute all products anew, unless they are at hand."""
+    """Compute all products anew, unless ``F`` has them."""
     if F is None:
         F = problem.store.products_of([machine.task for machine in machines])
     for machine, own in zip(machines, F, strict=True):
@@ -126,7 +126,7 @@ def _refresh(
 
 
 def _look(problem: Problem, machines: list[_Machine]) -> Round:
-    """Return where all machines stand."""
+    """Return the current weights and solutions of all machines, certified."""
     s = np.sum([machine.s() for machine in machines], axis=0)
     weights = problem.ball.best(s)
     solutions = [machine.solution(weights, 0.0) for machine in machines]
@@ -137,14 +137,15 @@ def _look(problem: Problem, machines: list[_Machine]) -> Round:
 
 
 def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) -> None:
-    """Take rounds until the gap is within ``tol``."""
+    """Iterate until the gap is within ``tol``."""
     n_stalled = 0
     while True:
         now = _look(problem, machines)
         if _is_over(problem, max_iter) or now.is_within(tol) or n_stalled > 2:
             return
         violation = max(machine.gap for machine in machines)
-        # No tighter than the gap asks for: it is about the violation times the mass.
+        # The gap is about proportional to the violation, so working sets need not be
+        # solved more tightly than in this proportion.
         part = 0.5 * tol * abs(now.primal) / max(now.gap, 1e-300)
         wanted = max(problem.least_tol, violation * min(INNER_TOLERANCE, part))
         steps = sum(_improve(problem, machines, m, wanted) for m in machines)
@@ -156,7 +157,7 @@ def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) 
 def _improve(
     problem: Problem, machines: list[_Machine], machine: _Machine, tol: float
 ) -> int:
-    """Take pair steps on a working set of one machine; return how many."""
+    """Make pair steps on a working set of one machine; return their number."""
     store, ball = problem.store, problem.ball
     own = machine.problem
     s = np.sum([m.s() for m in machines], axis=0)

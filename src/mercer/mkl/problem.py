@@ -2,8 +2,8 @@ r"""One problem of multiple kernel learning: machines that share their kernel we
 
 The weights d and the coefficients :math:`\beta_t` of every machine are certified
 together.  With :math:`s_k = \sum_t \beta_t^T K_k \beta_t` the duality gap is the sum of
-the gaps of the machines with the kernel :math:`\sum_k d_k K_k`, and what the weights
-cost above the best ones for s (:meth:`mercer.mkl.weights.Ball.excess`).
+the gaps of the machines with the kernel :math:`\sum_k d_k K_k`, plus the excess cost of
+the weights over the best weights for s (:meth:`mercer.mkl.weights.Ball.excess`).
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from mercer.solvers import MOST_STEPS, Settings, TaskSpec
 
 __all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
 
-# The solvers stop at this part of the tolerance: the rest is for rounding errors.
+# The solvers stop at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
-# Machines are solved as tightly as this at first, in units of the margin; no tighter
-# than the least, where rounding in single precision would not let them.
+# First and least tolerance of the machines, in units of the margin. Rounding does not
+# allow a smaller one; TIGHTEST_SINGLE is the least tolerance in single precision.
 LOOSE = 0.05
 TIGHTEST = 1e-11
-# Rounds in which the gap should become half of what it was.
+# Number of rounds within which the gap should halve.
 PATIENCE = 3
-# What the next round may leave of what the weights add to the gap; and the least factor
-# by which the tolerance of machines changes.
+# Fraction of the weights' excess that the next round is expected to leave, and least
+# factor by which the tolerance of machines changes at once.
 AHEAD = 0.15
 LARGEST_DROP = 0.02
-# Part of the largest value there could be that counts as nothing.
+# Values below this fraction of the largest possible value are rounding errors.
 NOTHING = 1e-9
 TIGHTEST_SINGLE = 2e-6
 
 
 class Round(NamedTuple):
-    """Where the problem stands: weights, machines, and how good both are."""
+    """The state after a round: weights, machines, and bounds on the objective."""
 
     weights: NDArray
     solutions: list[Solution]
-    s: NDArray  #: summed over the machines, shape (n_kernels,)
-    primal: float  #: value at these weights, an upper bound of the least
-    dual: float  #: a lower bound
-    machine_gap: float  #: what the machines add to the gap
-    excess: float  #: what the weights add
-    size: float = 0.0  #: values below this are nothing but rounding
-    F: Products | None = None  #: of each machine, where they are at hand
+    s: NDArray  #: beta' K_k beta, summed over the machines, shape (n_kernels,)
+    primal: float  #: objective at these weights, an upper bound on the optimum
+    dual: float  #: a lower bound on the optimum
+    machine_gap: float  #: contribution of the machines to the gap
+    excess: float  #: contribution of the weights to the gap
+    size: float = 0.0  #: values below this are only rounding errors
+    F: Products | None = None  #: the products of each machine, if they are known
 
     @property
     def gap(self) -> float:
@@ -58,12 +58,12 @@ class Round(NamedTuple):
         return self.machine_gap + self.excess
 
     def is_within(self, tol: float) -> bool:
-        """Whether the gap is at most this part of the value."""
+        """Whether the gap is at most this fraction of the objective."""
         return bool(self.gap <= tol * max(abs(self.primal), self.size))
 
 
 class Found(NamedTuple):
-    """The end of a run."""
+    """The result of a run."""
 
     last: Round
     n_iter: int
@@ -71,12 +71,12 @@ class Found(NamedTuple):
 
 
 class Pace:
-    """How tightly machines are solved, and how far weights go; kept between chunks."""
+    """Tolerance of the machines and step length of the weights, kept between chunks."""
 
     def __init__(self) -> None:
         self.inner_tol = LOOSE
         self.stretch = 1.0
-        self.is_spent = False  #: whether a machine has taken all steps it may
+        self.is_spent = False  #: whether a machine has reached the limit on steps
 
 
 class Problem:
@@ -104,17 +104,17 @@ class Problem:
         self._size = NOTHING * sum(
             float(np.abs(s.problem.p) @ (s.problem.hi - s.problem.lo)) for s in specs
         )
-        self.is_fixed = False  #: whether the weights are what they are
+        self.is_fixed = False  #: whether the weights are given, not learnt
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody asked for an early end, or a machine has none."""
+        """Whether the run was asked to stop, or a machine has no steps left."""
         return bool(self.store.threads.stop[0]) or self.pace.is_spent
 
     def solve(
         self, weights: NDArray, before: Round | None = None, tol: float | None = None
     ) -> Round:
-        """Solve the machines with fixed weights, from where they stood before."""
+        """Solve the machines with fixed weights, starting from their last solutions."""
         specs, F = self.specs, None
         if before is not None:
             F = before.F
@@ -131,7 +131,7 @@ class Problem:
         return self.certified(weights, found)
 
     def certified(self, weights: NDArray, found: Solved) -> Round:
-        """Return both bounds for weights and machines, and note them."""
+        """Return the bounds for weights and machines, and record them."""
         solutions, s, F = found
         machine_gap = sum(
             gap_bound(spec, solution)
@@ -159,9 +159,10 @@ class Problem:
         return now
 
     def margins(self, now: Round) -> NDArray:
-        """Return how far samples are from being needed, by the machine next to them.
+        """Return the least slack of each sample over all machines.
 
-        Support vectors are needed, come what may.
+        Samples with a slack <= 0 are needed.  The slack of support vectors is -inf,
+        because they are always needed.
         """
         distance = np.full(self.store.n, np.inf)
         for spec, rows, solution in zip(
@@ -192,8 +193,8 @@ class Problem:
         if self.pace.inner_tol <= self.least_tol:
             return False
         self._waiting = 0
-        # The gap of machines goes with their tolerance, and what the weights add falls
-        # to about a tenth in a round.
+        # The machines' gap is proportional to their tolerance, and the excess of the
+        # weights falls to about a tenth in a round.
         goal = max(AHEAD * found.excess, 0.5 * self.tol * abs(found.primal))
         factor = np.clip(goal / max(found.machine_gap, 1e-300), LARGEST_DROP, 0.2)
         self.pace.inner_tol = max(self.least_tol, float(factor) * self.pace.inner_tol)
@@ -201,11 +202,11 @@ class Problem:
 
     @property
     def least_tol(self) -> float:
-        """How tightly machines can be solved in the precision of the matrices."""
+        """The least tolerance of machines in the precision of the matrices."""
         return TIGHTEST if self.store.is_double else TIGHTEST_SINGLE
 
     def found(self, last: Round) -> Found:
-        """Return the end of the run with its history."""
+        """Return the result of the run with its history."""
         objective, gap, weights = zip(*self.rounds, strict=True)
         history = {
             "objective": np.array(objective),
@@ -216,7 +217,7 @@ class Problem:
 
 
 def gap_bound(spec: TaskSpec, solution: Solution) -> float:
-    """Return the duality gap of a machine, the rounding errors of f included."""
+    """Return the duality gap of a machine, including the rounding errors of f."""
     p, lo, hi, _, row, group = spec.problem
     slack = solution.f[row] + p - np.asarray(solution.multipliers)[group]
     error = solution.error
@@ -231,7 +232,7 @@ def solve_fixed(
     weights: NDArray,
     before: Round | None = None,
 ) -> Found:
-    """Solve the machines alone, with weights that are not to be changed."""
+    """Solve the machines only, with fixed weights."""
     problem.is_fixed = True
     if before is not None:
         weights = before.weights

@@ -23,8 +23,8 @@ __all__ = ["MKLRegressor"]
 class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     r"""Support vector regression that learns how to weigh several kernels.
 
-    Over weights :math:`d \ge 0` with :math:`\|d\|_p \le 1`, the least of the values
-    that :class:`~mercer.SVR` has with the kernel :math:`\sum_k d_k K_k`. With
+    The weights :math:`d \ge 0` with :math:`\|d\|_p \le 1` minimise the optimal value of
+    :class:`~mercer.SVR` with the kernel :math:`\sum_k d_k K_k`. With
     :math:`s_k = \beta^T K_k \beta` and :math:`1/p + 1/q = 1` the dual problem is
 
     .. math::
@@ -35,58 +35,61 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     Parameters
     ----------
     kernels : list of str, callable or Kernel, default=("linear", "poly", "rbf")
-        What :class:`~mercer.SVR` takes as ``kernel``, several times; ``k.on(columns)``
-        looks at some columns only. "precomputed": X is then a list of matrices, or an
-        array of shape (n_kernels, n_samples, n_samples), and for new samples of shape
+        The kernels, each as in :class:`~mercer.SVR`; ``k.on(columns)``
+        looks at some columns only. With "precomputed", X is a list of matrices or an
+        array of shape (n_kernels, n_samples, n_samples); for new samples the shape is
         (n_kernels, n_new, n_samples).
     method : str, default="smo"
-        How weights are found. "group-lasso": machines and closed-form weights in turn.
-        "smo": pair steps in which the weights move along, for p > 1. "simple": reduced
-        gradient, for p = 1. These three solve the problem above. "uniform": all weights
-        equal. "alignment": by how well a kernel agrees with the targets. These two are
-        closed forms, and only the machines are optimal for them.
+        How the weights are found. Three methods solve the problem above: "group-lasso"
+        alternates between machines and closed-form weights, "smo" makes pair steps that
+        also move the weights (for p > 1), and "simple" follows the reduced gradient
+        (for p = 1). Two methods are heuristics, for which only the machines are
+        optimal: "uniform" makes all weights equal, and "alignment" weighs a kernel by
+        how well it agrees with the targets.
     p : float, default=None
-        Norm of the weights, at least 1: the closer to 1, the fewer kernels are left.
-        None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" have none.
+        Norm of the weights, at least 1. The closer p is to 1, the fewer kernels have a
+        weight. None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" ignore
+        p.
     penalty : float, default=None
-        Price :math:`\lambda` of the weights, with :math:`\frac\lambda2 \|d\|_p^2`
-        in place of the bound :math:`\|d\|_p \le 1`; for "group-lasso" and "smo".
+        For "group-lasso" and "smo": the factor :math:`\lambda` of a penalty
+        :math:`\frac\lambda2 \|d\|_p^2` that replaces the bound :math:`\|d\|_p \le 1`.
     alignment : {"plain", "centred", "joint"}, default="plain"
-        For ``method="alignment"``: kernels as they are, or centred in their space, one
-        by one; or the weights whose sum of centred kernels is aligned best.
+        For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
+        "centred" does the same with kernels centred in feature space, and "joint" takes
+        the weights whose sum of centred kernels is aligned best.
     normalize : {"trace", "variance"}, default="trace"
-        Scale each kernel to a mean of 1 on the diagonal, or to a variance of 1 of the
-        samples in its space; None leaves kernels as they are.
+        "trace" scales each kernel to a mean of 1 on the diagonal, and "variance" to a
+        variance of 1 of the samples in its feature space. None does not scale kernels.
     C : float, default=1.0
-        Price of an error beyond the tube; finite.
+        Penalty of errors beyond the tube; a finite number > 0.
     epsilon : float, default=0.1
-        Half the width of the tube in which errors are free.
+        Half the width of the tube within which errors are not penalised.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid", where they are names.
+        Coefficient of the kernels "rbf", "poly" and "sigmoid" that are given by name.
     coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid", where they are names.
+        Constant of the kernels "poly" and "sigmoid" that are given by name.
     tol : float, default=1e-3
-        Largest duality gap that is left, as a part of the value of the problem.
+        Largest duality gap at the end, as a fraction of the objective.
     cache_size : float or "auto", default="auto"
-        Megabytes for the base Gram matrices and their sum; where they do not fit, they
-        are computed again when they are needed. "auto" is at most a quarter of the
-        memory that is free.
+        Megabytes for the base Gram matrices and their sum. If they do not fit, they are
+        computed again when they are needed. "auto" is at most a quarter of the free
+        memory.
     max_iter : int, default=-1
-        Limit on rounds, in each of which all machines are solved or improved; -1 is
-        a thousand.
+        Largest number of rounds, in each of which all machines are solved or improved;
+        -1 is 1000.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use.
+        Number of threads; None uses as many as BLAS may use.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        Has no effect; for the sake of one interface.
+        Ignored; it exists for the same interface as MKLClassifier.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_kernels,)
-        Weights of the kernels, as they are after scaling.
+        Weights of the kernels after they were scaled by ``normalize``.
     kernel_ : Kernel
         The weighted sum, without kernels of weight 0.
     support_ : ndarray of shape (n_SV,)
@@ -96,7 +99,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     dual_coef_ : ndarray of shape (1, n_SV)
     intercept_ : ndarray of shape (1,)
     coef_ : ndarray of shape (1, n_features)
-        Weights of the features, where only a linear kernel of all columns is left.
+        Weights of the features, if only a linear kernel of all columns has a weight.
     objective_ : float
         The dual objective, to be minimised.
     dual_gap_ : float
@@ -104,7 +107,8 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         "alignment" the weights count as given. It is infinite where the problem is not
         convex.
     kkt_gap_ : float
-        Largest violation of the optimality conditions by the machine, weights fixed.
+        Largest violation of the optimality conditions of the machine, with fixed
+        weights.
     n_iter_ : int
         Rounds.
     history_ : dict of lists
@@ -121,9 +125,10 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns in ``fit``, if all of them were strings.
     shape_fit_ : tuple of int
-        Shape of the samples, or of all matrices.
+        Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
+        matrices.
 
     References
     ----------
@@ -193,14 +198,14 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLRegressor:
-        """Fit machine and weights.
+        """Fit the machine and the weights.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
             The samples; for precomputed kernels a list of matrices.
         y : array of shape (n_samples,)
-            The values.
+            The target values.
         sample_weight : array of shape (n_samples,), default=None
             Factors of C by sample.
 
@@ -213,7 +218,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         return self
 
     def predict(self, X: Any) -> NDArray:
-        """Return the value of each sample.
+        """Return the predicted value of each sample.
 
         Parameters
         ----------
@@ -231,7 +236,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         return epsilon_svr(targets, self.C * weight, self.epsilon)
 
     def _alignment_target(self, spec: TaskSpec) -> NDArray:
-        # The linear term of the first half is the tube less the value.
+        # The linear term of the first half of the variables is epsilon minus the value.
         n = len(spec.problem.p) // 2
         values = self.epsilon - spec.problem.p[:n]
         counts = spec.problem.hi[:n] > 0

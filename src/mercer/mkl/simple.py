@@ -1,11 +1,11 @@
 r"""SimpleMKL (Rakotomamonjy, Bach, Canu & Grandvalet 2008): reduced gradient.
 
 On the simplex, the value J(d) of the machines has the gradient
-:math:`\partial J/\partial d_k = -\frac12 s_k`.  A direction keeps the sum of weights,
-with the largest weight as the one that makes up for the others, and no weight falls
-below 0; directions are conjugate as long as the same weights are free.  The line search
-looks for a zero of the derivative along the direction, which costs no more than the
-machines themselves; each of them starts from the last.
+:math:`\partial J/\partial d_k = -\frac12 s_k`.  A direction keeps the sum of the
+weights, because the largest weight makes up for the changes of the others, and no
+weight falls below 0.  Directions are conjugate as long as the same weights are free.
+The line search looks for a zero of the derivative along the direction, which is known
+whenever the machines are solved.  Each machine starts from its last solution.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mercer.mkl.problem import SAFETY, Found, Problem, Round
 
 __all__ = ["descend"]
 
-# The line search ends when the slope has fallen to this part.
+# The line search ends when the slope has fallen to this fraction.
 SLOPE_LEFT = 0.1
 MOST_TRIALS = 12
 
@@ -28,9 +28,9 @@ def descend(
     weights: NDArray,
     before: Round | None = None,
 ) -> Found:
-    """Solve the problem with p = 1; ``max_iter`` limits how often machines are.
+    """Solve the problem with p = 1; ``max_iter`` limits how often machines are solved.
 
-    It begins with ``weights``, or goes on from ``before`` where that is given.
+    The iteration starts from ``weights``, or continues from ``before`` if it is given.
     """
     if before is not None:
         weights = before.weights
@@ -46,7 +46,7 @@ def descend(
             old, course = last[0], last[1]
             mix = steepest @ (steepest - old) / max(old @ old, 1e-300)
             conjugate = steepest + max(0.0, mix) * course
-            # Not one that would push a weight below 0, or rise.
+            # The conjugate direction must descend and keep all weights >= 0.
             if conjugate @ now.s > 0 and not (conjugate[~free] < 0).any():
                 direction = conjugate
         new = _search(problem, now, direction, max_iter)
@@ -76,7 +76,7 @@ def reduced_gradient(now: Round) -> tuple[NDArray, NDArray]:
 
 
 def _search(problem: Problem, now: Round, direction: NDArray, max_iter: int) -> Round:
-    """Return the best machines along a direction, or those of now if none is better."""
+    """Return the best machines along a direction, or ``now`` if none is better."""
     falling = direction < 0
     if not falling.any():
         return now
@@ -93,8 +93,8 @@ def _search(problem: Problem, now: Round, direction: NDArray, max_iter: int) -> 
         new = problem.solve(weights / weights.sum(), at)
         here = -0.5 * float(direction @ new.s)
         if np.array_equal(new.s, at.s):
-            # Machines that do not move may be solved too loosely, and tell nothing;
-            # but where all variables are at bounds, they are right to stay.
+            # If the machines do not move, their tolerance may be too large for the
+            # slope to mean anything; or all variables are at bounds, where they stay.
             if new.primal < at.primal:
                 return new
             break
@@ -108,7 +108,7 @@ def _search(problem: Problem, now: Round, direction: NDArray, max_iter: int) -> 
         else:
             high, slope_high = step, here
         part = -slope_low / (slope_high - slope_low) if slope_high < np.inf else 0.5
-        # A secant that lands at an end would hardly move it.
+        # A step close to an end of the bracket would hardly shorten it.
         step = low + (high - low) * float(np.clip(part, 0.02, 0.98))
     is_better = at.primal - at.machine_gap <= now.primal
     return at if is_better else now

@@ -1,10 +1,10 @@
-"""The one store of base Gram matrices, within a budget of memory.
+"""Choose the store of base Gram matrices that fits into the memory budget.
 
-Where all of them fit, they are computed once, in single precision unless they are
-small, one triangle and all kernels of a tile together, so that what kernels share
-(products, distances) is computed once.  Where they do not fit, nothing is kept but the
-samples: weighted sums become a kernel like any other, of which the solvers compute the
-rows they need, and products are computed anew tile by tile.
+If all matrices fit, they are computed once, in single precision unless they are small.
+One triangle is computed, with all kernels of a tile together, so that values that
+kernels share (products, distances) are computed once.  If the matrices do not fit, only
+the samples are kept.  The weighted sum is then a kernel like any other, of which the
+solvers compute the rows that they need, and products are computed tile by tile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mercer.threads import Threads
 
 __all__ = ["LEAST_FOR_SINGLE", "make_store"]
 
-# Up to this many samples, and below this tolerance, values are in double precision.
+# Up to this many samples, or below this tolerance, values are in double precision.
 DOUBLE_UP_TO = 1000
 LEAST_FOR_SINGLE = 3e-5
 
@@ -36,7 +36,7 @@ def make_store(
     threads: Threads,
     tol: float = 1e-3,
 ) -> BaseGrams:
-    """Return a store that keeps the matrices if they fit into so many bytes.
+    """Return a store that keeps the matrices if they fit into ``budget`` bytes.
 
     Beside them must fit their weighted sum, what a solver copies of it, and tiles.
     """

@@ -1,14 +1,14 @@
 r"""Kernel weights: the norms of the problem, and the closed forms.
 
-Weights :math:`d \ge 0` with :math:`\|d\|_p \le 1`, or with the price
-:math:`\frac\lambda2\|d\|_p^2`, belong to :math:`s_k = \sum_t \beta_t^T K_k \beta_t`.
-What any weights cost above the best for these :math:`\beta` is
+The weights satisfy :math:`d \ge 0` and :math:`\|d\|_p \le 1`, or have the penalty
+:math:`\frac\lambda2\|d\|_p^2`.  With :math:`s_k = \sum_t \beta_t^T K_k \beta_t`, the
+excess cost of weights over the best weights for these :math:`\beta` is
 
 .. math:: \tfrac12\,(\|s\|_q - d^T s) \quad\text{or}\quad
     \tfrac{1}{8\lambda}\|s\|_q^2 + \tfrac\lambda2\|d\|_p^2 - \tfrac12 d^T s,
 
-never negative by Hölder's inequality; the duality gap of multiple kernel learning is
-this and the gaps of the machines with these weights.
+which is never negative by Hölder's inequality.  The duality gap of multiple kernel
+learning is this excess plus the gaps of the machines with these weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Ball", "Moments", "alignment_weights"]
 
 
 class Ball(NamedTuple):
-    """Where weights may lie: the p-norm and, if it is not 0, the price of it."""
+    """The constraint on the weights: the p-norm and, if not 0, its penalty."""
 
     p: float
     penalty: float = 0.0
@@ -52,23 +52,23 @@ class Ball(NamedTuple):
         return np.full(n_kernels, n_kernels ** (-1.0 / self.p))
 
     def price(self, d: NDArray) -> float:
-        """Return what the primal pays for the weights themselves."""
+        """Return the penalty of the weights in the primal objective."""
         size = self.norm(d)
-        return 0.5 * self.penalty * size * size  # a power would raise where this is inf
+        return 0.5 * self.penalty * size * size  # size**2 would raise an OverflowError
 
     def dual_term(self, s: NDArray) -> float:
-        """Return what the dual subtracts: half the norm of s, or a multiple of it²."""
+        """Return the term of ``s`` in the dual: half its norm, or its scaled square."""
         size = self.dual_norm(s)
         return size * size / (8.0 * self.penalty) if self.penalty else 0.5 * size
 
     def excess(self, d: NDArray, s: NDArray) -> float:
-        """Return what the weights cost above the best ones for ``s``."""
+        """Return the excess cost of the weights over the best weights for ``s``."""
         return max(0.0, self.dual_term(s) + self.price(d) - 0.5 * float(d @ s))
 
     def slope(self, d: NDArray, s: NDArray) -> NDArray:
-        """Return the gradient of the value by the weights, along the sphere they keep.
+        """Return the gradient of the objective by the weights.
 
-        With a penalty they keep to none.
+        Without a penalty it is the gradient along the sphere of constant norm.
         """
         size = self.norm(d)
         if not size > 0:
@@ -78,7 +78,7 @@ class Ball(NamedTuple):
         return pull * outwards - 0.5 * s
 
     def best(self, s: NDArray) -> NDArray:
-        """Return the best weights for ``s``; with p = 1 all of it goes to one."""
+        """Return the best weights for ``s``; with p = 1 one kernel gets all weight."""
         if self.p == 1:
             d = np.zeros(len(s))
             top = self.dual_norm(s)
@@ -86,7 +86,7 @@ class Ball(NamedTuple):
             return d
         d = np.zeros(len(s))
         if self.penalty and not self.dual_norm(s) > 0:
-            return d  # equal weights would have a price, and no use
+            return d  # equal weights would have a penalty and no benefit
         kernel_weights(np.ascontiguousarray(s), self.q, self.penalty, d)
         return d
 
@@ -105,7 +105,7 @@ class Ball(NamedTuple):
         return self.scaled(shape, square)
 
     def scaled(self, shape: NDArray, square: NDArray) -> NDArray:
-        """Give weights of norm 1 the norm that is best for the ``||w_k||^2``."""
+        """Scale weights of norm 1 to the norm that is best for the ``||w_k||^2``."""
         if not self.penalty:
             return shape
         used = shape > 0
@@ -114,27 +114,28 @@ class Ball(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Inner products of base kernels K and of a target matrix T, all of them n x n."""
+    """Inner products of the base matrices K_k and a target matrix T, all n x n."""
 
     target: NDArray  #: <K_k, T>, shape (n_kernels,)
-    gram: NDArray  #: <K_k, K_l>, shape (n_kernels, n_kernels), or its diagonal only
+    gram: NDArray  #: <K_k, K_l>, shape (n_kernels, n_kernels), or only its diagonal
     size: float  #: <T, T>
 
 
 def alignment_weights(moments: Moments, joint: bool) -> NDArray:
-    r"""Return weights by alignment, with sum 1.
+    r"""Return weights by alignment, which sum to 1.
 
-    One by one, a kernel has the weight :math:`\langle K_k, T\rangle_F /
-    \sqrt{\langle K_k, K_k\rangle_F \langle T, T\rangle_F}`, or 0 if that is negative.
-    Jointly, the weights are those whose sum of kernels is best aligned with the target:
-    the least point of :math:`v^T M v - 2 v^T a` over :math:`v \ge 0` (Cortes, Mohri &
-    Rostamizadeh 2012).
+    If not ``joint``, the weight of a kernel is proportional to
+    :math:`\langle K_k, T\rangle_F / \sqrt{\langle K_k, K_k\rangle_F \langle T,
+    T\rangle_F}`, or 0 if that is negative.
+    If ``joint``, the weights are those whose sum of kernels is best aligned with the
+    target: the minimum of :math:`v^T M v - 2 v^T a` over :math:`v \ge 0` (Cortes, Mohri
+    & Rostamizadeh 2012).
     """
     if joint:
         scale = np.sqrt(np.maximum(np.diag(moments.gram), 0.0))
         scale[scale == 0] = 1.0
         values, vectors = np.linalg.eigh(moments.gram / np.outer(scale, scale))
-        # A root of M, and of the target within its range.
+        # Factor M = root' root, so that the problem becomes non-negative least squares.
         kept = values > 1e-10 * max(values.max(), 0.0)
         root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
         right = (vectors[:, kept].T @ (moments.target / scale)) / np.sqrt(values[kept])

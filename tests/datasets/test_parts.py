@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.datasets.npz import check_part, read_npz
+from mercer.datasets.parts import check_part, read_npz
 
 
 def test_only_the_part_is_read(tmp_path):
