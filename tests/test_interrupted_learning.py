@@ -10,7 +10,8 @@ from sklearn.base import clone
 from faults import Fault, moments
 from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.kernels import RBF, Linear
-from mercer.store import sample_keys
+from mercer.passive.parts import FeaturePart
+from mercer.store import HeldRows, sample_keys
 
 PLACES = ("online", "passive", "store.py", "streams.py")
 CLASSES = [0, 1, 2]
@@ -274,3 +275,37 @@ def test_values_that_were_let_go_are_computed_again(monkeypatch):
     np.testing.assert_array_equal(model.decision_function(X), before)
     assert_consistent(model)
     assert_consistent(model.partial_fit(X, y))
+
+
+@pytest.mark.parametrize("name", ["budget", "columns", "kernel", "linear"])
+def test_what_was_taken_over_can_settle_later(name, monkeypatch):
+    if name == "linear":  # few of many features, so that their weights come late
+        X = sparse.random(130, 4000, 0.001, format="csr", random_state=0)
+        y = np.arange(130) % 3
+        part = FeaturePart
+    else:
+        X, y = data()
+        part = HeldRows
+    model = clone((ONLINE | PASSIVE)[name])
+    model.partial_fit(X[:90], y[:90], classes=CLASSES)
+    undisturbed = pickle.loads(pickle.dumps(model)).partial_fit(X[90:110], y[90:110])
+    waits = "_late" if part is FeaturePart else "_moves"
+    settle = part.settle
+
+    def interrupted(self):
+        if getattr(self, waits) is not None:
+            raise KeyboardInterrupt
+        settle(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(part, "settle", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[90:110], y[90:110])
+    np.testing.assert_array_equal(
+        model.decision_function(X), undisturbed.decision_function(X)
+    )
+    for one in (model, undisturbed):
+        one.partial_fit(X[110:], y[110:])
+    np.testing.assert_array_equal(
+        model.decision_function(X), undisturbed.decision_function(X)
+    )
