@@ -15,6 +15,8 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils.validation import _check_method_params
 
+from mercer.arrays import dense_if_small
+from mercer.gram import is_custom
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.memory import budget_bytes
@@ -133,7 +135,7 @@ class Evaluation:
                     kernel = machine._make_kernel()
                     key = (kernel.key(), number)
                     if key not in bound:
-                        bound[key] = kernel.bind(fold.X_train)
+                        bound[key], _ = machine._bound(fold.X_train)
                     kernel = bound[key]
                 except Exception as error:
                     self._plain(c, number, f"the kernel cannot be used: {error}")
@@ -170,7 +172,10 @@ class Evaluation:
             parts = bytes_of_parts([unit.kernel for unit in units], n)
             keeps = parts <= left
             left -= parts if keeps else 0
-        maker = GramMaker(samples.X, dtype, self._threads, keeps=keeps)
+        X = samples.X
+        if not any(is_custom(unit.kernel) for unit in units):
+            X = dense_if_small(X)  # as a fit does
+        maker = GramMaker(X, dtype, self._threads, keeps=keeps)
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
