@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn import model_selection as plain
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,6 +29,19 @@ def test_validation_curve(digits, name, values):
         np.testing.assert_array_equal(mine, other)
     with pytest.raises(ValueError, match="one scorer"):
         validation_curve(SVC(), *digits, scoring=["accuracy", "f1_macro"], **options)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "sigmoid"])
+def test_paths_of_dense_and_sparse_copies_are_the_same(kernel):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    dense, other = (
+        svm_path(data, y, [0.1, 1.0], estimator=SVC(kernel=kernel))
+        for data in (X, sparse.csr_array(X))
+    )
+    for point, same in zip(dense, other, strict=True):
+        np.testing.assert_array_equal(same.support, point.support)
+        np.testing.assert_array_equal(same.dual_coef.toarray(), point.dual_coef)
 
 
 @pytest.mark.parametrize("multiclass", ["ovo", "ovr"])

@@ -18,7 +18,8 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.utils.validation import _check_method_params
 
-from mercer.gram import TILES_PART
+from mercer.arrays import dense_if_small
+from mercer.gram import TILES_PART, is_custom
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.memory import WORKERS, budget_bytes
@@ -144,7 +145,7 @@ class Evaluation:
                     kernel = validated._make_kernel()
                     key = (kernel.key(), number)
                     if key not in bound:
-                        bound[key] = kernel.bind(fold.X_train)
+                        bound[key], _ = validated._bound(fold.X_train)
                     kernel = bound[key]
                 except Exception as error:
                     reason = f"the kernel cannot be used: {_told(error)}"
@@ -184,9 +185,10 @@ class Evaluation:
         maker: Any = None
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
-            maker = GramMaker(
-                samples.X, dtype, kernels, budget, self._threads, keeps=keeps
-            )
+            X = samples.X
+            if not any(map(is_custom, kernels)):
+                X = dense_if_small(X)  # as a fit does
+            maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
