@@ -87,8 +87,8 @@ class KernelKMeans(
     max_iter : int, default=300
         Limit on rounds.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values; what does not fit is computed again each round.
-        "auto" is a quarter of free memory.
+        Megabytes for kernel values and work arrays; kernel values that do not fit are
+        computed again each round. "auto" is a quarter of free memory.
     n_jobs : int, default=None
         Threads; None is as many as BLAS may use. The result is the same for any
         number.

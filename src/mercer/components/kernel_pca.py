@@ -101,8 +101,8 @@ class KernelPCA(
         learns, or, for the Gaussian kernel, by the fixed-point iteration, which needs
         nothing learnt.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values; what does not fit is computed again for each pass.
-        "auto" is a quarter of free memory.
+        Megabytes for kernel values and work arrays; kernel values that do not fit are
+        computed again for each pass. "auto" is a quarter of free memory.
     verbose : bool or int, default=False
         Whether to log progress.
 
