@@ -88,8 +88,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Largest duality gap that is left, as a part of the value of the problem.
     cache_size : float or "auto", default="auto"
         Megabytes for the base Gram matrices, their sum and scratch memory; where
-        matrices do not fit, they are computed again when they are needed. "auto" is at most a quarter of the
-        memory that is free.
+        matrices do not fit, they are computed again when they are needed.
+        "auto" is at most a quarter of the memory that is free.
     max_iter : int, default=-1
         Limit on rounds, in each of which all machines are solved or improved; -1 is
         a thousand.
