@@ -55,7 +55,7 @@ class NuSVC(KernelClassifier):
     tol : float, default=1e-3
         Largest violation of the optimality conditions that is left, before scaling.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values.
+        Megabytes for kernel values and scratch memory.
     max_iter : int, default=-1
         Limit on steps for each machine; -1 is ten million, or a hundred for each
         variable if that is more.

@@ -76,8 +76,8 @@ class SVC(KernelClassifier):
     tol : float, default=1e-3
         Largest violation of the optimality conditions that is left.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values; "auto" is what is needed, at most a quarter of the
-        memory that is free.
+        Megabytes for kernel values and scratch memory; "auto" is what is needed, at
+        most a quarter of the memory that is free.
     max_iter : int, default=-1
         Limit on steps for each machine; -1 is ten million, or a hundred for each
         variable if that is more.

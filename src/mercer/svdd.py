@@ -53,7 +53,7 @@ class SVDD(OutlierMixin, SingleMachine):
     tol : float, default=1e-3
         Largest violation of the optimality conditions that is left.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values.
+        Megabytes for kernel values and scratch memory.
     max_iter : int, default=-1
         Limit on steps; -1 is ten million, or a hundred for each variable if that is
         more.

@@ -72,7 +72,7 @@ class SVR(_Regressor):
     tol : float, default=1e-3
         Largest violation of the optimality conditions that is left.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values.
+        Megabytes for kernel values and scratch memory.
     max_iter : int, default=-1
         Limit on steps; -1 is ten million, or a hundred for each variable if that is
         more.
@@ -221,7 +221,7 @@ class NuSVR(_Regressor):
     tol : float, default=1e-3
         Largest violation of the optimality conditions that is left.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values.
+        Megabytes for kernel values and scratch memory.
     max_iter : int, default=-1
         Limit on steps; -1 is ten million, or a hundred for each variable if that is
         more.

@@ -91,8 +91,8 @@ class KernelKMeans(
     max_iter : int, default=300
         Largest number of rounds.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values. Values that do not fit are computed again in each
-        round. "auto" is a quarter of the free memory.
+        Megabytes for kernel values and work arrays; kernel values that do not fit are
+        computed again each round. "auto" is a quarter of free memory.
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use. The result does not
         depend on it.

@@ -112,8 +112,8 @@ class KernelPCA(
         ``fit_inverse_transform`` learns or, for the Gaussian kernel, by the fixed-point
         iteration, for which nothing has to be learnt.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values. Values that do not fit are computed again in each
-        pass. "auto" is a quarter of the free memory.
+        Megabytes for kernel values and work arrays; kernel values that do not fit are
+        computed again for each pass. "auto" is a quarter of free memory.
     verbose : bool or int, default=False
         Whether to log progress.
 

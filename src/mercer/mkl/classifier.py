@@ -91,9 +91,9 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     tol : float, default=1e-3
         Largest duality gap at the end, as a fraction of the objective.
     cache_size : float or "auto", default="auto"
-        Megabytes for the base Gram matrices and their sum. If they do not fit, they are
-        computed again when they are needed. "auto" is at most a quarter of the free
-        memory.
+        Megabytes for the base Gram matrices, their sum and scratch memory; where
+        matrices do not fit, they are computed again when they are needed.
+        "auto" is at most a quarter of the memory that is free.
     max_iter : int, default=-1
         Largest number of rounds, in each of which all machines are solved or improved;
         -1 is 1000.
