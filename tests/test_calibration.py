@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.calibration import _SigmoidCalibration
 
+from mercer import SVC, NuSVC
 from mercer.calibration import (
     Sigmoids,
     class_probabilities,
@@ -177,3 +178,17 @@ def test_decision_values_next_to_nothing():
     decisions = 1e-310 * np.array([1.0, -1.0, 2.0, -2.0])
     found = fit_sigmoid(decisions, decisions > 0, np.ones(4))
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+def test_samples_without_weight_have_no_say_in_probabilities(kind, rng):
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] += 2.0 * y - 1.0
+    wrong = np.arange(120) % 3 == 0
+    labels, weight = np.where(wrong, 1 - y, y), np.where(wrong, 0.0, 1.0)
+    model = kind(kernel="linear", probability=True, random_state=0)
+    model.fit(X, labels, sample_weight=weight)
+    # A third of wrong labels would leave no probability far above two thirds.
+    assert model.predict_proba(X).max(axis=1).mean() > 0.9
+    assert (model.predict(X) == y).mean() > 0.95

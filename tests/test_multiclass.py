@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import sparse
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from mercer.multiclass import (
     CODES,
     check_code,
+    class_means,
     count_votes,
     dietterich15,
     exhaustive,
@@ -248,6 +250,13 @@ def test_barycentres_settle_what_signs_leave_open():
     )  # fmt: skip
     found = nearest_of_best(X, means, decisions, one_vs_rest(3))
     assert found.tolist() == [1, 2, 0, 0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_means_of_classes_that_differ_in_number(kind, rng):
+    X, y = rng.standard_normal((12, 3)), np.repeat([2, 0, 1], [1, 4, 7])
+    expected = [X[y == label].mean(axis=0) for label in range(3)]
+    assert class_means(kind(X), y, 3) == pytest.approx(np.array(expected))
 
 
 @given(seed=st.integers(0, 999))

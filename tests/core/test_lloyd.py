@@ -40,6 +40,22 @@ def test_bounds_hold_and_doubts_are_told(samples, dtype):
     assert (labels[sure] == nearest[sure]).all()
 
 
+def test_what_products_get_wrong_is_in_doubt(rng):
+    # Far from the origin, products in single precision do not tell near centres apart.
+    X = 30.0 + rng.standard_normal((200, 4)).astype(np.float32)
+    C = 30.0 + 1e-4 * rng.standard_normal((6, 4)).astype(np.float32)
+    labels, upper, lower = empty(len(X))
+    doubtful = np.empty(len(X), dtype=np.intp)
+    wide, wide_C = X.astype(np.float64), C.astype(np.float64)
+    count = assign(
+        X @ C.T, np.arange(len(X)), (wide**2).sum(axis=1), (wide_C**2).sum(axis=1),
+        16.0 * float(np.finfo(np.float32).eps), labels, upper, lower, doubtful,
+    )  # fmt: skip
+    wrong = np.flatnonzero(labels != squared(wide, wide_C).argmin(axis=1))
+    assert len(wrong) > 0
+    assert set(wrong) <= set(doubtful[:count])
+
+
 def test_differences_decide(samples):
     X, C = samples
     labels, upper, lower = empty(len(X))
