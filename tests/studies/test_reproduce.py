@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import runpy
 
 import pytest
 
@@ -77,6 +78,20 @@ def test_what_changes_the_results_is_computed_again(tmp_path, studies):
     assert run(tmp_path, seed=1)[1].begun == ["a/one"]
     assert run(tmp_path, fresh=True)[1].begun == ["a/one"]
     studies["a"] = make_study("a", [Step("one", good, {"value": 2.0})])
+    assert run(tmp_path)[1].begun == ["a/one"]
+
+
+def test_a_change_of_any_code_of_a_study_runs_its_steps_again(tmp_path, studies):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    other = folder / "models.py"
+    other.write_text("SIZE = 1")
+    (folder / "steps.py").write_text("def work(run):\n    return []\n")
+    work = runpy.run_path(str(folder / "steps.py"))["work"]
+    studies["a"] = make_study("a", [Step("one", work)])
+    assert run(tmp_path)[1].begun == ["a/one"]
+    assert run(tmp_path)[1].begun == []
+    other.write_text("SIZE = 2")
     assert run(tmp_path)[1].begun == ["a/one"]
 
 

@@ -66,12 +66,17 @@ def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
     # This import is slow, and the other commands do not need it.
     from mercer.plots import HeatMapDisplay, PredictionErrorDisplay, RocCurvesDisplay
     from mercer.plots.rendering import figure_bytes
+    from mercer.plots.style import COLORS
 
     drawn = {}
     if verdict.labels is None:
         display = PredictionErrorDisplay(y_true=verdict.truth, y_pred=verdict.predicted)
         drawn["prediction"] = figure_bytes(
-            display.plot, kind="actual_vs_predicted", figsize=(6, 5), ending=ending
+            display.plot,
+            kind="actual_vs_predicted",
+            scatter_kwargs={"color": COLORS[0]},
+            figsize=(6, 5),
+            ending=ending,
         )
     else:
         side = min(max(4.0, 0.5 * len(verdict.labels) + 2), 20.0)
