@@ -1,1 +1,1 @@
-"""Mercer beside its peers: speed, memory, and how exact the answers are."""
+"""Benchmarks that compare the speed, memory and accuracy of Mercer and its peers."""

@@ -1,4 +1,4 @@
-"""Measure Mercer beside its peers: ``python -m benchmarks --help``."""
+"""Compare Mercer with its peers: ``python -m benchmarks --help``."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from benchmarks.cases import CASES, PEERS, select
 from benchmarks.data import missing_data
-from benchmarks.machine import environment
+from benchmarks.environment import environment
+from benchmarks.parts import RESULTS, console
 from benchmarks.record import slopes
 from benchmarks.runner import SLOW_SECONDS, Options, Session
 from benchmarks.table import markdown, show
 
-RESULTS = Path(__file__).parent / "results"
-console = Console()
-# A pipe says 80, too narrow for the tables.
+# The width of a pipe is 80, which is too narrow for the tables.
 console.width = max(console.width, 170)
 
 
@@ -45,27 +42,42 @@ def _count(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    add("--cases", type=_names, default=[], metavar="A,B", help="cases or groups")
-    add("--peers", type=_names, default=list(PEERS), metavar="A,B", help="who")
+    add(
+        "--cases", type=_names, default=[], metavar="A,B",
+        help="cases or groups of cases to run (default: all)",
+    )  # fmt: skip
+    add(
+        "--peers", type=_names, default=list(PEERS), metavar="A,B",
+        help=f"peers to run, of {', '.join(PEERS)} (default: all)",
+    )  # fmt: skip
     add(
         "--repeats", type=_count, metavar="N",
-        help="runs of each peer, 3 unless --fast; a peer that takes over "
-        f"{SLOW_SECONDS:g} s is run once",
+        help="runs of each peer (default 3, with --fast 1); a peer that takes more "
+        f"than {SLOW_SECONDS:g} s is run once",
     )  # fmt: skip
-    add("--fast", action="store_true", help="tiny sizes, no data files: a smoke run")
-    add("--list", action="store_true", help="list the cases and stop")
-    add("--no-certify", action="store_true", help="skip objective and KKT gap")
+    add("--fast", action="store_true", help="smoke run on tiny data, without files")
+    add("--list", action="store_true", help="list the cases and exit")
+    add(
+        "--no-certify", action="store_true",
+        help="do not compute objectives and KKT gaps",
+    )  # fmt: skip
     add(
         "--time-limit", type=_positive, default=3600.0, metavar="S",
-        help="seconds for one process (default %(default)g)",
+        help="seconds that one process may take (default %(default)g)",
     )  # fmt: skip
     add(
         "--cache-size", type=_positive, metavar="MB",
-        help="for everybody's kernel values; without it Mercer has its default, and "
-        "the others as much as that is, at least 1000",
+        help="memory for kernel values, for every peer (default: Mercer's own default, "
+        "and the same amount, but at least 1000, for the others)",
     )  # fmt: skip
-    add("--output", type=Path, default=RESULTS, metavar="DIR", help="for the results")
-    add("--report", type=Path, metavar="FILE", help="show the tables of a .jsonl file")
+    add(
+        "--output", type=Path, default=RESULTS, metavar="DIR",
+        help="folder for the results (default: benchmarks/results)",
+    )  # fmt: skip
+    add(
+        "--report", type=Path, metavar="FILE",
+        help="show the tables of an earlier .jsonl file and exit",
+    )  # fmt: skip
     return parser
 
 
@@ -128,13 +140,13 @@ def main() -> int:
             session.measure(case)
             _write(facts(), path)
     except KeyboardInterrupt:
-        _say("Interrupted; this is what is done.")
+        _say("Interrupted. The results so far:")
         status = 130
     found = facts()
     if found:
         _write(found, path)
         show(console, found)
-        _say(f"{path} and {path.with_suffix('.md').name}")
+        _say(f"Results are in {path} and {path.with_suffix('.md').name}")
     return status
 
 

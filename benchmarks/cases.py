@@ -1,4 +1,4 @@
-"""What is measured: data, settings and who takes part."""
+"""The cases that are measured: data, settings and peers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["CASES", "PEERS", "Case", "Machine", "Setting", "find", "select"]
 
 SVMS = ("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm")
 PEERS = (*SVMS, "scikit-learn-parallel", "numpy")
-# For growth with n: those that reach the large n in minutes.
+# Peers that take only minutes for large n.
 FAST_PEERS = ("mercer", "scikit-learn-intelex")
 SKLEARN_PEERS = ("mercer", "scikit-learn", "scikit-learn-intelex")
 
@@ -19,7 +19,7 @@ ALL_PAIRS_UP_TO = 5000
 
 
 class Setting(NamedTuple):
-    """The problem to solve; the names are those of scikit-learn."""
+    """The parameters of SVC, with scikit-learn's names."""
 
     C: float
     kernel: str = "rbf"
@@ -38,7 +38,7 @@ class Setting(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """A class of scikit-learn's names, and its options."""
+    """The name of an estimator, as in scikit-learn, and its parameters."""
 
     estimator: str
     options: dict[str, Any]
@@ -50,7 +50,7 @@ class Machine(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One thing to measure."""
+    """One benchmark: a problem, and the peers that solve it."""
 
     name: str
     group: str
@@ -58,17 +58,17 @@ class Case(NamedTuple):
     data: str
     n: int
     n_test: int = 0
-    setting: Any = None  #: a Setting or, where the scheme is "machine", a Machine
+    setting: Any = None  #: a Setting or, if the scheme is "machine", a Machine
     peers: tuple[str, ...] = SVMS
-    cache_mb: float | None = None  #: None: Mercer's default, and as much for the others
+    cache_mb: float | None = None  #: None is Mercer's default, and as much for others
     is_certified: bool = True
-    seed: int = 0  #: of random data
-    scheme: str = "ovo"  #: or "ovr", "ecoc", "probability", "machine"
-    has_duals: bool = True  #: whether solutions are brought to the common layout
+    seed: int = 0  #: seed of random data
+    scheme: str = "ovo"  #: "ovo", "ovr", "ecoc", "probability" or "machine"
+    has_duals: bool = True  #: whether dual coefficients are brought to a common layout
 
     @property
     def gap_pairs(self) -> tuple[tuple[int, int], ...] | None:
-        """The pairs of classes whose KKT gap is computed; None for all."""
+        """The pairs of classes whose KKT gap is computed; None means all pairs."""
         is_large = self.data == "mnist" and self.n > ALL_PAIRS_UP_TO
         return SOME_PAIRS if is_large else None
 
@@ -79,7 +79,7 @@ class Case(NamedTuple):
 
     @property
     def about(self) -> str:
-        """What the case is, in a few words."""
+        """A short description of the case."""
         if self.kind == "cold":
             return "import and first fit, with empty and with filled Numba cache"
         if self.kind == "gram":
@@ -99,7 +99,7 @@ def _mnist(name: str, n: int, setting: Setting = RBF) -> Case:
 
 
 MNIST_5000 = _mnist("mnist-5000", 5000)
-# 200 samples of each class to learn from, 20 to test on.
+# There are 200 training and 20 test samples of each class.
 HUNDRED = Case("", "", "fit", "hundred", 20_000, 2000, Setting(C=1.0, gamma=0.01))
 
 
@@ -178,8 +178,7 @@ CASES = (
          peers=("mercer", "numpy")),
 )  # fmt: skip
 
-# The sizes of a smoke run; a case that is not here would only repeat the code of
-# another.
+# Sizes of a smoke run. The cases that are not listed run the same code as others.
 FAST_SIZES = {
     "mnist-5000": 300,
     "mnist-5000-linear": 300,
@@ -230,7 +229,10 @@ def find(name: str, is_fast: bool) -> Case:
 
 
 def select(names: Sequence[str], peers: Sequence[str], is_fast: bool) -> list[Case]:
-    """Return the cases named, by case or group (none: all), with these peers only."""
+    """Return the cases with these names or groups, and these peers only.
+
+    No names mean all cases.
+    """
     cases = _all(is_fast)
     known = sorted({case.name for case in cases} | {case.group for case in cases})
     for name in names:

@@ -1,20 +1,17 @@
 """Measure components and clusters: ``python -m benchmarks.components --help``.
 
-Kernel PCA and k-means beside scikit-learn on MNIST, kernel k-means beside tslearn,
-which runs in an environment of its own (``--tslearn PYTHON``), on vectors as series of
-one step.  Mercer and its peer take turns; times are the least of the repeats, wall and
-CPU, and the answers are compared.
+Kernel PCA and k-means are compared with scikit-learn on MNIST.  Kernel k-means is
+compared with tslearn, which runs in an environment of its own (``--tslearn PYTHON``)
+and is given vectors as series of one step.  Mercer and its peer take turns.  Times are
+the least of the repeats, wall and CPU, and the answers are compared.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -22,20 +19,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 
-from benchmarks.load import Watch
-from benchmarks.machine import environment
+from benchmarks.data import mnist
+from benchmarks.parts import Part, run_parts
+from benchmarks.timing import timed
 from mercer import KernelKMeans, KernelPCA, KMeans, gram_matrix
 from mercer.kernels import RBF
 
 __all__ = ["PARTS", "main"]
 
-RESULTS = Path(__file__).parent / "results"
 GAMMA = 0.02
-console = Console()
+N_FAST = 700
 
-# What tslearn's environment runs: data, clusters, gamma, starts; labels and seconds.
+# The program that tslearn's environment runs. Its arguments are the file of the data,
+# the file for labels and seconds, the number of clusters, gamma and the number of
+# starts.
 TSLEARN = """
 import sys, time
 import numpy as np
@@ -52,40 +50,33 @@ np.savez(sys.argv[2], labels=model.labels_, wall=time.perf_counter() - wall,
 
 
 def images(n: int, is_fast: bool) -> NDArray[np.float32]:
-    """Return MNIST images of MERCER_DATA, or some of scikit-learn's digits if fast."""
-    if is_fast:
-        from sklearn.datasets import load_digits
-
-        return (load_digits().data[: min(n, 700)] / 16).astype(np.float32)
-    with np.load(Path(os.environ["MERCER_DATA"], "mnist.npz")) as file:
-        X = file["x_train"][:n].reshape(n, -1).astype(np.float32)
-    X /= 255
-    return X
+    """Return MNIST images, or some of scikit-learn's digits if fast."""
+    return mnist(min(n, N_FAST) if is_fast else n, is_fast)[0]
 
 
 def in_turns(
     makers: dict[str, Callable[[], Any]], X: NDArray, repeats: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fit each model ``repeats`` times; return the last ones, and the least times."""
+    """Fit each model ``repeats`` times; return the last models and the least times."""
     models: dict[str, Any] = {}
     facts: dict[str, Any] = {}
-    watch = Watch()
+    busiest: float | None = None
     for _ in range(repeats):
         for name, make in makers.items():
-            wall, cpu = time.perf_counter(), time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                models[name] = make().fit(X)
-            taken = time.perf_counter() - wall, time.process_time() - cpu
-            for kind, seconds in zip(("seconds", "cpu_seconds"), taken, strict=True):
+                models[name], times = timed(lambda make=make: make().fit(X))
+            for kind in ("seconds", "cpu_seconds"):
                 key = f"{name}_{kind}"
-                facts[key] = min(facts.get(key, np.inf), seconds)
-    facts["others_cores"] = watch.others()
+                facts[key] = min(facts.get(key, np.inf), getattr(times, kind))
+            if times.others_cores is not None:
+                busiest = max(busiest or 0.0, times.others_cores)
+    facts["others_cores"] = busiest
     return models, facts
 
 
 def kernel_pca(options: argparse.Namespace) -> dict[str, Any]:
-    """Ten components of 10,000 images beside scikit-learn's solvers."""
+    """Measure ten components of 10,000 images, with all of scikit-learn's solvers."""
     from sklearn.decomposition import KernelPCA as Peer
 
     X = images(10_000, options.fast)
@@ -93,7 +84,7 @@ def kernel_pca(options: argparse.Namespace) -> dict[str, Any]:
     settings: dict[str, Any] = {"kernel": "rbf", "gamma": GAMMA, "random_state": 0}
     makers = {
         "mercer": lambda: KernelPCA(10, **settings),
-        # Its default for ten components is "dense".
+        # The default solver of scikit-learn for ten components is "dense".
         "sklearn": lambda: Peer(10, **settings),
         "sklearn_arpack": lambda: Peer(10, eigen_solver="arpack", **settings),
         "sklearn_randomized": lambda: Peer(10, eigen_solver="randomized", **settings),
@@ -111,7 +102,7 @@ def kernel_pca(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def k_means(options: argparse.Namespace) -> dict[str, Any]:
-    """Ten clusters of 60,000 images beside scikit-learn, from the same start."""
+    """Measure ten clusters of 60,000 images, from the same start as scikit-learn."""
     from sklearn.cluster import KMeans as Peer
 
     X = images(60_000, options.fast)
@@ -134,7 +125,7 @@ def k_means(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _objective(K: NDArray, labels: NDArray) -> float:
-    """Return the objective of kernel k-means by its definition."""
+    """Return the objective of kernel k-means, computed by its definition."""
     inner = 0.0
     for c in np.unique(labels):
         own = np.flatnonzero(labels == c)
@@ -143,7 +134,7 @@ def _objective(K: NDArray, labels: NDArray) -> float:
 
 
 def kernel_k_means(options: argparse.Namespace) -> dict[str, Any]:
-    """Ten clusters of 3,000 images, three starts, beside tslearn."""
+    """Measure ten clusters of 3,000 images with three starts, and tslearn's time."""
     X, k, starts = images(3000, options.fast), 10, 3
     settings: dict[str, Any] = {"gamma": GAMMA, "n_init": starts, "random_state": 0}
     KernelKMeans(k, **settings).fit(X[:1100])
@@ -154,7 +145,7 @@ def kernel_k_means(options: argparse.Namespace) -> dict[str, Any]:
     mine = _objective(K, models["mercer"].labels_)
     facts |= {"n": len(X), "objective": mine, "reported": models["mercer"].inertia_}
     if options.tslearn is None:
-        return facts | {"tslearn": "not asked for: --tslearn PYTHON"}
+        return facts | {"tslearn": "not measured: give --tslearn PYTHON"}
     with tempfile.TemporaryDirectory() as folder:
         data, answer = Path(folder, "X.npy"), Path(folder, "answer.npz")
         np.save(data, X)
@@ -171,44 +162,22 @@ def kernel_k_means(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-PARTS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+PARTS: dict[str, Part] = {
     "kernel-pca": kernel_pca,
     "k-means": k_means,
     "kernel-k-means": kernel_k_means,
 }
 
 
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--repeats", type=int, default=3, metavar="N", help="runs (default 3)")
+    add("--tslearn", metavar="PYTHON", help="a Python that has tslearn")
+
+
 def main() -> int:
-    """Run the parts that are asked for; every answer is a line of JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.components")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--fast", action="store_true", help="tiny, no data files")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N")
-    parser.add_argument("--tslearn", metavar="PYTHON", help="one that has tslearn")
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="DIR")
-    options = parser.parse_args()
-    unknown = set(options.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}. Known: {', '.join(PARTS)}.")
-    if not options.fast and "MERCER_DATA" not in os.environ:
-        parser.error(
-            "MERCER_DATA is not set. Set it to the folder that holds mnist.npz, or use "
-            "--fast, which needs no data files."
-        )
-    place = environment()
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / f"components-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
-    for name in options.parts or PARTS:
-        console.print(f"{time.strftime('%H:%M:%S')}  {name}")
-        answer = PARTS[name](options)
-        for key, value in answer.items():
-            text = f"{value:.5g}" if isinstance(value, float) else value
-            console.print(f"  {key:<44} {text}", soft_wrap=True, highlight=False)
-        with path.open("a") as file:
-            facts = {"part": name, "is_fast": options.fast, **answer}
-            file.write(json.dumps(facts | {"environment": place}) + "\n")
-    console.print(str(path), soft_wrap=True)
-    return 0
+    """Run the parts named on the command line."""
+    return run_parts("components", __doc__, PARTS, ["mnist.npz"], _add_options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The data: real sets from the folder MERCER_DATA, small ones for smoke runs."""
+"""The data: real sets from the folder MERCER_DATA, and small sets for smoke runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from scipy import sparse
 
 from benchmarks.cases import Case
 
-__all__ = ["Data", "histograms", "load", "missing_data", "warm_part"]
+__all__ = [
+    "Data",
+    "histograms",
+    "load",
+    "missing_data",
+    "missing_files",
+    "mnist",
+    "warm_part",
+]
 
 FILES = {
     "mnist": "mnist.npz",
@@ -22,15 +30,16 @@ FILES = {
     "ijcnn1": "ijcnn1.npz",
     "california": "california_housing.npz",
 }
+FAST_HINT = " Or use --fast, which needs no data files."
 HISTOGRAM_BINS = 500
-# Mercer looks for zeros to leave out from 1025 rows on.
+# From 1025 rows on, Mercer checks whether leaving out zeros is faster.
 WARM_ROWS = 1100
 
 
 class Data(NamedTuple):
-    """Training and test samples; classes are 0, 1, ...
+    """Training and test samples, dense or CSR; classes are 0, 1, ...
 
-    In single precision, but values to be regressed on in double; arrays or CSR.
+    Samples are in single precision, for regression in double precision.
     """
 
     X: Any
@@ -40,22 +49,24 @@ class Data(NamedTuple):
 
 
 def missing_data(cases: Iterable[Case]) -> str | None:
-    """Return what keeps the cases from being loaded, or None."""
-    needed = sorted({FILES[case.data] for case in cases if case.data in FILES})
+    """Return a message if the data of the cases are not on this machine, or None."""
+    return missing_files({FILES[case.data] for case in cases if case.data in FILES})
+
+
+def missing_files(needed: Iterable[str], hint: str = FAST_HINT) -> str | None:
+    """Return a message if one of the files is not in MERCER_DATA, or None."""
+    needed = sorted(needed)
     if not needed:
         return None
-    remedy = "or use --fast, which needs no data files."
     files = ", ".join(needed)
     folder = os.environ.get("MERCER_DATA")
     if not folder:
-        return (
-            f"MERCER_DATA is not set. Set it to the folder that holds {files}, {remedy}"
-        )
+        return f"MERCER_DATA is not set. Set it to the folder that holds {files}.{hint}"
     absent = [name for name in needed if not Path(folder, name).is_file()]
     if absent:
         return (
             f"MERCER_DATA={folder} lacks {', '.join(absent)}. "
-            f"Set it to the folder that holds {files}, {remedy}"
+            f"Set it to the folder that holds {files}.{hint}"
         )
     return None
 
@@ -81,8 +92,17 @@ def load(case: Case) -> Data:
     return Data(X, y[: case.n], X_test, y_test[: case.n_test])
 
 
+def mnist(n: int, is_fast: bool) -> tuple[NDArray[np.float32], NDArray]:
+    """Return ``n`` training images of MNIST as rows, and their classes.
+
+    If fast, they are images of scikit-learn's digits.
+    """
+    data = load(Case("", "", "fit", "digits" if is_fast else "mnist", n))
+    return data.X, data.y
+
+
 def _samples(raw: NDArray, n: int, scale: float) -> NDArray[np.float32]:
-    # In place: a temporary copy would show in the peak of memory.
+    # The division is in place: a temporary copy would raise the peak of memory.
     X = raw[:n].reshape(min(n, len(raw)), -1).astype(np.float32)
     X /= scale
     return X
@@ -98,7 +118,7 @@ def _digits(case: Case) -> Data:
 
 
 def _blobs(case: Case) -> Data:
-    """Two overlapping clouds of points in 20 dimensions."""
+    """Return two overlapping clouds of points in 20 dimensions."""
     rng = np.random.default_rng(case.seed)
     y = rng.integers(2, size=case.n + case.n_test)
     X = rng.standard_normal((len(y), 20), dtype=np.float32)
@@ -107,7 +127,7 @@ def _blobs(case: Case) -> Data:
 
 
 def _hundred(case: Case) -> Data:
-    """As many samples around each of 100 centres in 50 dimensions."""
+    """Return equally many samples around each of 100 centres in 50 dimensions."""
     rng = np.random.default_rng(case.seed)
     centers = rng.standard_normal((100, 50)) * 1.2
     y, y_test = (np.repeat(np.arange(100), n // 100) for n in (case.n, case.n_test))
@@ -124,7 +144,7 @@ def _sparse(data: Data) -> Data:
 
 
 def _values(case: Case) -> Data:
-    """Samples and values to be regressed on, both standardised, in random order."""
+    """Return standardised samples and targets for regression, in random order."""
     rng = np.random.default_rng(case.seed)
     if case.data == "california":
         with np.load(Path(os.environ["MERCER_DATA"], FILES[case.data])) as file:
@@ -140,14 +160,14 @@ def _values(case: Case) -> Data:
 
 
 def histograms(case: Case) -> NDArray[np.float32]:
-    """Return random rows that sum to 1, most of the mass in few bins."""
+    """Return random rows that sum to 1, with most of the mass in few bins."""
     rng = np.random.default_rng(case.seed)
     X = rng.random((case.n, HISTOGRAM_BINS), dtype=np.float32) ** 4
     return X / X.sum(axis=1, keepdims=True)
 
 
 def warm_part(data: Data) -> tuple[NDArray, NDArray]:
-    """Return enough samples to warm up on, of all classes alike where they suffice."""
+    """Return samples to warm up on, with equally many of each class if possible."""
     order = np.argsort(data.y, kind="stable")
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order)) - np.searchsorted(data.y[order], data.y[order])

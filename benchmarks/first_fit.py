@@ -1,6 +1,6 @@
-"""A first fit in a fresh process: ``python -m benchmarks.first_fit JOB``.
+"""Time a first fit in a fresh process: ``python -m benchmarks.first_fit JOB``.
 
-Nothing but the standard library is imported before the clock starts.
+Only the standard library is imported before the clock starts.
 """
 
 import json
@@ -9,7 +9,7 @@ import time
 
 
 def main() -> None:
-    """Import, make a small problem of three classes, fit, predict."""
+    """Import the library, make a small problem of three classes, fit and predict."""
     job = json.loads(sys.argv[1])
     started = time.perf_counter()
     if job["peer"] == "mercer":

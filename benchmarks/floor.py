@@ -1,4 +1,4 @@
-"""The time that the matrix products of a fit would take on their own."""
+"""A lower bound on the time of a fit: that of its matrix products alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ TRIES = 5
 
 
 def needed_values(duals: Duals, y: NDArray[np.int64], is_whole: bool) -> int:
-    """Return how many kernel values a fit cannot do without.
+    """Return the number of kernel values that a fit must compute.
 
-    With the whole matrix in memory: one triangle. By rows: for each support vector,
-    the columns of its own class and of the classes against which it has a coefficient.
+    If the whole matrix is in memory, this is one triangle. If rows are computed, it is
+    for each support vector the columns of its own class and of the classes against
+    which it has a coefficient.
     """
     if is_whole:
         return len(y) * (len(y) + 1) // 2
@@ -32,7 +33,7 @@ def needed_values(duals: Duals, y: NDArray[np.int64], is_whole: bool) -> int:
 
 
 def sgemm_rate(d: int) -> float:
-    """Return operations per second of a large product of depth ``d``, all threads."""
+    """Return the operations per second of a large matrix product of depth ``d``."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((SIZE, d), dtype=np.float32)
     B = rng.standard_normal((SIZE, d), dtype=np.float32)
@@ -45,5 +46,5 @@ def sgemm_rate(d: int) -> float:
 
 
 def floor_seconds(n_values: int, d: int, rate: float) -> float:
-    """Return how long products of depth ``d`` for so many values take at that rate."""
+    """Return the time of ``n_values`` inner products of length ``d`` at this rate."""
     return 2.0 * d * n_values / rate

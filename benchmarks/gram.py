@@ -1,4 +1,4 @@
-"""Gram matrices of histogram kernels, by Mercer and in the usual ways."""
+"""Gram matrices of histogram kernels, computed by Mercer and in the usual ways."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def _numpy_intersection() -> Gram:
     return compute
 
 
-# By kernel and peer; each imports what it needs and returns the function to time.
+# For each kernel and peer, a function that imports the library and returns the function
+# to time.
 GRAMS: dict[tuple[str, str], Callable[[], Gram]] = {
     ("chi2", "mercer"): _mercer_chi2,
     ("chi2", "scikit-learn"): _sklearn_chi2,

@@ -1,41 +1,38 @@
 """Measure the image transformers: ``python -m benchmarks.images --help``.
 
-Times: HOG of 10,000 MNIST images beside ``skimage.feature.hog`` one by one, and
-clean-up and HOG of all 70,000.  Accuracies: pipelines on MNIST and CIFAR-10, chosen
-among a few candidates on training images alone; test images are looked at once.
+The times are those of HOG of 10,000 MNIST images, compared with
+``skimage.feature.hog`` image by image, and of clean-up and HOG of all 70,000 images.
+The accuracies are those of pipelines on MNIST and CIFAR-10, which are chosen among a
+few candidates on training images only; the test images are used once.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from benchmarks.load import Watch
-from benchmarks.machine import environment
+from benchmarks.parts import Part, console, run_parts
+from benchmarks.timing import timed
 from mercer import SVC
 from mercer.images import HOG, Deskew, GaussianBlur, Trim
 
 __all__ = ["PARTS", "main"]
 
-RESULTS = Path(__file__).parent / "results"
 REPEATS = 3
-# The training images that MNIST's candidates are compared on.
+# Number of training images on which the candidates for MNIST are compared.
 N_VALIDATION = 10_000
-console = Console()
 
 
 class Images(NamedTuple):
@@ -60,61 +57,50 @@ def load(name: str, is_fast: bool) -> Images:
         return Images(*(file[k] for k in ("x_train", "y_train", "x_test", "y_test")))
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, float | None]:
-    """Return seconds, and how many cores others kept busy; None if too short to say."""
-    watch = Watch()
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started, watch.others()
-
-
-def hog(is_fast: bool) -> dict[str, Any]:
-    """Time HOG beside skimage, with the same parameters, and compare the features."""
+def hog(options: Namespace) -> dict[str, Any]:
+    """Time HOG and skimage with the same parameters, and compare the features."""
     from skimage.feature import hog as skimage_hog
 
-    images = load("mnist", is_fast).X[:10_000]
+    images = load("mnist", options.fast).X[:10_000]
     transformer = HOG(cell_size=4, block_size=2, bins=12)
     transformer.transform(images[:2])
-    runs = [_timed(lambda: transformer.transform(images)) for _ in range(REPEATS)]
-    found: list[NDArray] = []
-
-    def one_by_one() -> None:
-        found.extend(skimage_hog(image, 12, (4, 4), (2, 2)) for image in images)
-
-    other, other_load = _timed(one_by_one)
-    seconds = statistics.median(s for s, _ in runs)
-    loads = [other_load, *(load for _, load in runs)]
-    error = abs(transformer.transform(images) - np.array(found)).max()
+    runs = [timed(lambda: transformer.transform(images)) for _ in range(REPEATS)]
+    found, other = timed(
+        lambda: [skimage_hog(image, 12, (4, 4), (2, 2)) for image in images]
+    )
+    seconds = statistics.median(times.seconds for _, times in runs)
+    loads = [times.others_cores for times in (other, *(times for _, times in runs))]
     return {
         "n": len(images),
         "seconds": seconds,
-        "skimage_seconds": other,
-        "ratio": other / seconds,
-        "largest_difference": float(error),
+        "skimage_seconds": other.seconds,
+        "ratio": other.seconds / seconds,
+        "largest_difference": float(abs(runs[0][0] - np.array(found)).max()),
         "others_cores": max((v for v in loads if v is not None), default=None),
     }
 
 
-def clean(is_fast: bool) -> dict[str, Any]:
-    """Time deskewing, trimming, blurring and HOG of all images, by both methods."""
-    data = load("mnist", is_fast)
+def clean(options: Namespace) -> dict[str, Any]:
+    """Time deskewing by both methods, trimming, blurring and HOG of all images."""
+    data = load("mnist", options.fast)
     images = np.concatenate([data.X, data.X_test])
     answer: dict[str, Any] = {"n": len(images)}
     for method in ("hough", "moments"):
         pipeline = make_pipeline(
             Deskew(method), Trim(margin=2), GaussianBlur(0.5), HOG(4, 2, 12)
         ).fit(images[:2])
-        seconds, others = _timed(lambda p=pipeline: p.transform(images))
-        answer |= {f"{method}_seconds": seconds, f"{method}_others_cores": others}
+        _, times = timed(lambda p=pipeline: p.transform(images))
+        answer[f"{method}_seconds"] = times.seconds
+        answer[f"{method}_others_cores"] = times.others_cores
     return answer
 
 
 class Candidate(NamedTuple):
-    """What is chosen on training images; ``factor`` is in units of the distance."""
+    """A pipeline of features with parameters of the classifier."""
 
     features: Pipeline
     C: float
-    factor: float
+    factor: float  #: gamma times the mean squared distance of two samples
 
     def __str__(self) -> str:
         steps = " + ".join(repr(step) for _, step in self.features.steps)
@@ -192,7 +178,7 @@ def _final(best: Candidate, data: Images, n: int) -> dict[str, Any]:
 
 
 def mnist(n: int, is_fast: bool) -> dict[str, Any]:
-    """Choose on the last training images, fit the first ``n``, and test."""
+    """Choose on the last training images, fit to the first ``n``, and test."""
     data = load("mnist", is_fast)
     n_validation = 200 if is_fast else N_VALIDATION
     n = min(n, len(data.X))
@@ -204,53 +190,28 @@ def mnist(n: int, is_fast: bool) -> dict[str, Any]:
     return {"validation_accuracy": score, **_final(best, data, n)}
 
 
-def cifar10(is_fast: bool) -> dict[str, Any]:
-    """Choose by five folds of the training images, fit them all, and test."""
-    data = load("cifar10_subset", is_fast)
+def cifar10(options: Namespace) -> dict[str, Any]:
+    """Choose by five folds of the training images, fit to all of them, and test."""
+    data = load("cifar10_subset", options.fast)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     splits = list(folds.split(data.X, data.y))
     best, score = _choose(photograph_candidates(), data.X, data.y, splits)
     return {"validation_accuracy": score, **_final(best, data, len(data.X))}
 
 
-PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
+PARTS: dict[str, Part] = {
     "hog": hog,
     "clean": clean,
-    "mnist-5000": lambda is_fast: mnist(5000, is_fast),
-    "mnist-60000": lambda is_fast: mnist(60_000, is_fast),
+    "mnist-5000": lambda options: mnist(5000, options.fast),
+    "mnist-60000": lambda options: mnist(60_000, options.fast),
     "cifar10": cifar10,
 }
 
 
 def main() -> int:
-    """Run the parts that are asked for; every answer is a line of JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.images")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--fast", action="store_true", help="tiny, no data files")
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="DIR")
-    arguments = parser.parse_args()
-    unknown = set(arguments.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}. Known: {', '.join(PARTS)}.")
-    if not arguments.fast and "MERCER_DATA" not in os.environ:
-        parser.error(
-            "MERCER_DATA is not set. Set it to the folder that holds mnist.npz and "
-            "cifar10_subset.npz, or use --fast, which needs no data files."
-        )
-    place = environment()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    path = arguments.output / f"images-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
-    for name in arguments.parts or PARTS:
-        console.print(f"{time.strftime('%H:%M:%S')}  {name}")
-        answer = PARTS[name](arguments.fast)
-        for key, value in answer.items():
-            text = f"{value:.4g}" if isinstance(value, float) else value
-            console.print(f"  {key:<22} {text}", soft_wrap=True, highlight=False)
-        with path.open("a") as file:
-            facts = {"part": name, "is_fast": arguments.fast, **answer}
-            file.write(json.dumps(facts | {"environment": place}) + "\n")
-    console.print(str(path), soft_wrap=True)
-    return 0
+    """Run the parts named on the command line."""
+    files = ["mnist.npz", "cifar10_subset.npz"]
+    return run_parts("images", __doc__, PARTS, files)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Machines beside the classifier of dense data: regression, novelty, sparse samples."""
+"""Peers for regression, novelty detection and sparse samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCORES = {
 
 
 class Chosen:
-    """Takes class and options from the setting."""
+    """Takes the estimator and its parameters from the setting."""
 
     module: str
     setting: Any
@@ -38,7 +38,7 @@ class Chosen:
         return estimator(**self.setting.options, cache_size=self.cache_mb, **options)
 
     def score(self, y: NDArray, predicted: NDArray) -> float:
-        """Return R² of values, accuracy of classes, or the share of inliers."""
+        """Return R² for regression, accuracy for classes, or the share of inliers."""
         return float(SCORES[self.setting.estimator](y, predicted))
 
 

@@ -1,4 +1,4 @@
-"""Memory of this process and of those it has started."""
+"""The memory of this process and of the processes that it has started."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from benchmarks.processes import descendants
 
 __all__ = ["claim_memory", "peak_mb", "resident_mb"]
 
-# A virtual machine gives freed memory back to its host after some seconds, and waits
-# for it when it is used again: from 0.1 to 1.9 s per GB, as the host pleases.
+# A virtual machine gives freed memory back to its host after some seconds. To get it
+# again takes from 0.1 to 1.9 s per GB, depending on the host.
 CLAIMED_BYTES = 2 << 30
 
 
 def claim_memory() -> None:
-    """Have free memory held ready, so that no peer pays for the host's delay.
+    """Use some memory and free it, so that no peer has to wait for the host.
 
-    The peak of memory does not count what was claimed, or nothing is claimed.
+    The recorded peak of memory is reset afterwards.  If the system does not allow to
+    reset the peak, no memory is claimed.
     """
     try:
         with open("/proc/self/clear_refs", "w") as reset_of_peak:
@@ -42,9 +43,10 @@ def _status(field: str, process: int | str = "self") -> float | None:
 def peak_mb() -> float:
     """Return the peak of resident memory so far.
 
-    Those of worker processes that are alive are added; what they share counts twice.
+    The peaks of worker processes that are alive are added, so that memory shared with
+    them counts twice.
     """
-    # Where the system tells: ru_maxrss of a child process starts at its parent's.
+    # VmHWM is preferred, because ru_maxrss of a child starts at that of its parent.
     peak = _status("VmHWM")
     if peak is not None:
         return peak + sum(_status("VmHWM", pid) or 0.0 for pid in descendants())
@@ -55,5 +57,5 @@ def peak_mb() -> float:
 
 
 def resident_mb() -> float | None:
-    """Return resident memory now; None where the system does not tell."""
+    """Return the resident memory now, or None if the system does not report it."""
     return _status("VmRSS")

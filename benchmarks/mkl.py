@@ -1,21 +1,22 @@
 """Measure multiple kernel learning: ``python -m benchmarks.mkl --help``.
 
-Parts: ``mnist``, three kernels on 5,000 images one-vs-rest beside the single fit on
-their sum; ``loop``, the same by weights and scikit-learn's SVC from scratch in turn, to
-the same gap; ``mklpy``, the same by MKLpy, run by the Python that MERCER_MKLPY names,
-on the first MERCER_MKLPY_SIZE images; ``hundred`` kernels on 2,000 samples and
-``large``, ten on 20,000, in 4 GB.
+mnist    three kernels on 5,000 images, one-vs-rest, and a single SVC on their sum
+loop     the same problem solved to the same gap by a plain loop, which alternates
+         between weights and scikit-learn's SVC from scratch
+mklpy    the same kernels with MKLpy, run by the Python that MERCER_MKLPY names, on the
+         first MERCER_MKLPY_SIZE images; MERCER_MKLPY_LAM="[0.1]" lists values of lam
+hundred  a hundred kernels on 2,000 samples
+large    ten kernels on 20,000 samples, within 4 GB of memory
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
+from argparse import Namespace
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,41 +25,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.svm import SVC as PlainSVC
 
-from benchmarks.machine import environment
 from benchmarks.memory import peak_mb
+from benchmarks.parts import Part, run_parts
+from benchmarks.timing import timed
 from mercer import SVC, MKLClassifier, gram_matrix
 from mercer.images import HOG
 from mercer.kernels import RBF, Linear
 
 __all__ = ["PARTS", "main"]
 
-RESULTS = Path(__file__).parent / "results"
 C, TOL = 10.0, 1e-3
-# Of the plain loop.
+# Largest number of rounds of the plain loop.
 MOST_ROUNDS = 25
-# Megabytes of kernel values, so that with all the rest 4 GB are enough.
+# Megabytes for kernel values, so that 4 GB are enough for the whole process.
 CACHE = 3500
-console = Console()
 
 
 class Data(NamedTuple):
-    """Samples with views side by side, and the kernels on them."""
+    """Samples that consist of two views, and the kernels of these views."""
 
     X: NDArray
     y: NDArray
     X_test: NDArray
     y_test: NDArray
     kernels: list[Any]
-    scale: list[float]  #: what makes each a kernel of mean 1 on the diagonal
+    scale: list[float]  #: factors that make the mean of each diagonal 1
 
 
 @cache
 def digits(is_fast: bool) -> Data:
-    """Return raw pixels and HOG of digits, and {raw RBF, HOG RBF, HOG linear}."""
+    """Return pixels and HOG of digits, and the kernels raw RBF, HOG RBF, HOG linear."""
     if is_fast:
         from sklearn.datasets import load_digits
 
@@ -82,16 +81,14 @@ def digits(is_fast: bool) -> Data:
 
 
 def _timed(make: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    wall, own = time.perf_counter(), time.process_time()
-    made = make()
-    seconds = time.perf_counter() - wall
-    return made, {"seconds": seconds, "cpu_seconds": time.process_time() - own}
+    made, times = timed(make)
+    return made, {"seconds": times.seconds, "cpu_seconds": times.cpu_seconds}
 
 
 def _in_turn(
     *makers: Callable[[], Any], repeats: int = 3
 ) -> list[tuple[Any, dict[str, float]]]:
-    """Return what each makes, and its median times, run in turn a few times."""
+    """Call the makers in turn, ``repeats`` times; return results and median times."""
     runs = [[_timed(make) for make in makers] for _ in range(repeats)]
     return [
         (own[0][0], {key: median(run[1][key] for run in own) for key in own[0][1]})
@@ -109,9 +106,9 @@ def _facts(model: MKLClassifier, times: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def mnist(is_fast: bool) -> dict[str, Any]:
-    """Fit by every method, and a single machine on the sum of the kernels."""
-    data = digits(is_fast)
+def mnist(options: Namespace) -> dict[str, Any]:
+    """Fit by every method, and fit a single machine to the sum of the kernels."""
+    data = digits(options.fast)
     total = sum(
         (s * k for s, k in zip(data.scale[1:], data.kernels[1:], strict=True)),
         data.kernels[0],
@@ -139,14 +136,14 @@ def mnist(is_fast: bool) -> dict[str, Any]:
     return answer
 
 
-def loop(is_fast: bool) -> dict[str, Any]:
-    """Gram matrices, then weights and SVCs from scratch in turn, to the same gap.
+def loop(options: Namespace) -> dict[str, Any]:
+    """Compare with a plain loop over weights and SVCs from scratch, to the same gap.
 
-    With its default tolerance scikit-learn's SVC may never get there (p = 2); a tenth
-    of the gap is what serves it best.
+    With the default tolerance of scikit-learn's SVC the loop may never reach the gap
+    (p = 2).  A tolerance of a tenth of the gap makes the loop fastest.
     """
-    data = digits(is_fast)
-    repeats = 1 if is_fast else 3
+    data = digits(options.fast)
+    repeats = 1 if options.fast else 3
     return {
         f"p={p}, gap {gap:g}, SVC(tol={tol:g})": _loop(data, p, gap, tol, repeats)
         for gap, tol in ((TOL, 1e-3), (TOL, 0.1 * TOL), (0.1 * TOL, 0.01 * TOL))
@@ -170,7 +167,7 @@ def _loop(data: Data, p: int, gap: float, tol: float, repeats: int) -> dict[str,
 
 
 def _plain(data: Data, p: int, goal: float, tol: float) -> dict[str, Any]:
-    """Learn by weights and scikit-learn's SVC from scratch in turn."""
+    """Alternate between weights and scikit-learn's SVC from scratch."""
     grams, gram_times = _timed(lambda: _plain_grams(data))
     sides = np.where(data.y[:, None] == np.unique(data.y), 1.0, -1.0)
     rounds: list[float] = []
@@ -189,7 +186,7 @@ def _plain(data: Data, p: int, goal: float, tol: float) -> dict[str, Any]:
 
 
 def _plain_grams(data: Data) -> list[NDArray]:
-    """Return the matrices by scikit-learn's functions, which keep the precision."""
+    """Return the matrices, computed by scikit-learn's functions in the data's dtype."""
     found = []
     for scale, kernel in zip(data.scale, data.kernels, strict=True):
         base, columns = kernel.kernel, kernel.columns
@@ -204,7 +201,7 @@ def _plain_grams(data: Data) -> list[NDArray]:
 def _one_round(
     grams: list[NDArray], sides: NDArray, d: NDArray, p: int, tol: float
 ) -> tuple[float, NDArray]:
-    """Fit one SVC for each column of sides; return the relative gap, and s."""
+    """Fit one SVC for each column of ``sides``; return the relative gap and s."""
     K = sum(w * gram for w, gram in zip(d, grams, strict=True))
     B = np.zeros(sides.shape)
     loss = 0.0
@@ -229,7 +226,7 @@ from sklearn.svm import SVC
 from MKLpy import algorithms
 try:
     from torch import tensor
-except ImportError:  # before version 0.5 it had no need of it
+except ImportError:  # MKLpy needs torch since version 0.5
     tensor = np.asarray
 data = np.load(folder + "/grams.npz")
 K = [tensor(k) for k in data["K"]]
@@ -254,16 +251,15 @@ for kind, settings in trials:
 """
 
 
-def mklpy(is_fast: bool, limit: float = 1800.0) -> dict[str, Any]:
-    """Fit EasyMKL, and the average and CKA with SVCs, and Mercer, on the same matrices.
+def mklpy(options: Namespace, limit: float = 1800.0) -> dict[str, Any]:
+    """Compare with EasyMKL, AverageMKL and CKA of MKLpy on the same matrices.
 
-    Kernel values are counted for neither; MERCER_MKLPY_SIZE says how many images,
-    MERCER_MKLPY_LAM which numbers to try in EasyMKL ("[0.1]").
+    The times do not include kernel values.
     """
     program = os.environ.get("MERCER_MKLPY")
     if not program:
-        return {"skipped": "MERCER_MKLPY names no Python that has MKLpy"}
-    data = digits(is_fast)
+        return {"skipped": "MERCER_MKLPY is not set; name a Python that has MKLpy"}
+    data = digits(options.fast)
     n = min(len(data.X), int(os.environ.get("MERCER_MKLPY_SIZE", 5000)))
     X, y = data.X[:n], data.y[:n]
     pairs = list(zip(data.scale, data.kernels, strict=True))
@@ -281,7 +277,7 @@ def mklpy(is_fast: bool, limit: float = 1800.0) -> dict[str, Any]:
             lines, error = done.stdout.splitlines(), done.stderr[-300:]
         except subprocess.TimeoutExpired as late:
             output = late.stdout or b""
-            lines, error = output.decode().splitlines(), f"over {limit:g} s"
+            lines, error = output.decode().splitlines(), f"more than {limit:g} s"
     answer = json.loads(lines[-1]) if lines else {"error": error}
     return {"images": n, **answer, **_on_matrices(K, y, K_test, data.y_test)}
 
@@ -315,25 +311,25 @@ def _within_budget(kernels: list[Any], X: NDArray, y: NDArray, p: float) -> Any:
     return {**_facts(fitted, times), "peak_gb": peak}
 
 
-def hundred(is_fast: bool) -> dict[str, Any]:
-    """A hundred kernels on 2,000 samples."""
-    X, y = _random(200 if is_fast else 2000, 50)
+def hundred(options: Namespace) -> dict[str, Any]:
+    """Measure a hundred kernels on 2,000 samples."""
+    X, y = _random(200 if options.fast else 2000, 50)
     kernels: list[Any] = [RBF(gamma=0.5).on([k, k + 1]) for k in range(49)]
     kernels += [Linear().on([k]) for k in range(49)]
     kernels += [RBF(gamma=0.01), Linear()]
     return {f"p={p}": _within_budget(kernels, X, y, p) for p in (1, 2)}
 
 
-def large(is_fast: bool) -> dict[str, Any]:
-    """Ten kernels on 20,000 samples, more than fits."""
-    X, y = _random(300 if is_fast else 20_000, 10)
+def large(options: Namespace) -> dict[str, Any]:
+    """Measure ten kernels on 20,000 samples, whose matrices do not fit into memory."""
+    X, y = _random(300 if options.fast else 20_000, 10)
     kernels: list[Any] = [RBF(gamma=g) for g in (0.01, 0.03, 0.1, 0.3, 1.0)]
     kernels += [RBF(gamma=0.3).on([k, k + 1, k + 2]) for k in (0, 3, 6)]
     kernels += [Linear(), Linear().on([0])]
     return {"p=2": _within_budget(kernels, X, y, 2)}
 
 
-PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
+PARTS: dict[str, Part] = {
     "mnist": mnist,
     "loop": loop,
     "mklpy": mklpy,
@@ -343,30 +339,8 @@ PARTS: dict[str, Callable[[bool], dict[str, Any]]] = {
 
 
 def main() -> int:
-    """Run the parts that are asked for; every answer is a line of JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mkl")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--fast", action="store_true", help="tiny, no data files")
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="DIR")
-    arguments = parser.parse_args()
-    unknown = set(arguments.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}. Known: {', '.join(PARTS)}.")
-    if not arguments.fast and "MERCER_DATA" not in os.environ:
-        parser.error("MERCER_DATA is not set; it is where mnist.npz is. Or use --fast.")
-    place = environment()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    path = arguments.output / f"mkl-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
-    for name in arguments.parts or PARTS:
-        console.print(f"{time.strftime('%H:%M:%S')}  {name}")
-        answer = PARTS[name](arguments.fast)
-        for key, value in answer.items():
-            console.print(f"  {key:<18} {value}", soft_wrap=True, highlight=False)
-        with path.open("a") as file:
-            facts = {"part": name, "is_fast": arguments.fast, **answer}
-            file.write(json.dumps(facts | {"environment": place}) + "\n")
-    console.print(str(path), soft_wrap=True)
-    return 0
+    """Run the parts named on the command line."""
+    return run_parts("mkl", __doc__, PARTS, ["mnist.npz"])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-r"""What is compared: one computation of objective and gap for everybody's solution.
+r"""Compute the objective and the KKT gap of a solution, in the same way for all peers.
 
 A machine for the classes ``a < b`` minimises :math:`\tfrac12 \beta^T K \beta - y^T
 \beta` with :math:`0 \le y_i \beta_i \le C` and :math:`\sum \beta_i = 0`, where
 :math:`y = +1` on ``a``.  The objective is summed over the pairs of classes; the KKT gap
 is the largest of :math:`\max_{\beta_j > lo} G_j - \min_{\beta_i < hi} G_i` with
-:math:`G = K \beta - y`.  Everything is in double precision, and kernel values are used
-up in chunks.
+:math:`G = K \beta - y`.  Everything is computed in double precision, and kernel values
+are computed in chunks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from benchmarks.cases import Setting
 __all__ = ["Certificate", "Duals", "by_pair", "certify", "kernel_block"]
 
 CHUNK = 2048
-# A coefficient this close to a bound, in parts of C, is at it: single precision.
+# A coefficient closer than this to a bound, as a fraction of C, counts as being at the
+# bound, because some peers compute in single precision.
 AT_BOUND = 1e-6
 
 
@@ -30,26 +31,27 @@ class Duals(NamedTuple):
     """A solution in the common layout; pairs are (0, 1), (0, 2), ..., (1, 2), ..."""
 
     support: NDArray[np.int64]  #: rows of the training set, shape (n_sv,)
-    coef: NDArray[np.float64]  #: positive for the lesser class, shape (n_sv, n_pairs)
+    coef: NDArray[np.float64]  #: positive for the first class, shape (n_sv, n_pairs)
 
 
 class Certificate(NamedTuple):
-    """How good a solution is."""
+    """The quality of a solution."""
 
-    objective: float  #: summed over all pairs
-    kkt_gap: float  #: the largest of the pairs looked at
-    infeasibility: float  #: by how many C the constraints are broken, at most
-    n_gap_pairs: int
+    objective: float  #: sum over all pairs
+    kkt_gap: float  #: largest gap of the pairs for which it was computed
+    infeasibility: float  #: largest violation of a constraint, in units of C
+    n_gap_pairs: int  #: number of pairs whose gap was computed
 
 
 def by_pair(
     dual_coef: NDArray, labels: NDArray[np.int64], order: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Bring LIBSVM's layout, shape (n_classes - 1, n_sv), to (n_sv, n_pairs).
+    """Convert LIBSVM's layout, shape (n_classes - 1, n_sv), to (n_sv, n_pairs).
 
-    ``order`` lists the classes as the library does: the earlier of two is its positive
-    one.  A support vector whose class comes at place ``c`` has its coefficient against
-    the class at place ``p`` in row ``p`` if ``p < c``, else in row ``p - 1``.
+    ``order`` lists the classes in the order of the library: the earlier of two classes
+    is the positive one.  If the class of a support vector is at position ``c``, its
+    coefficient against the class at position ``p`` is in row ``p`` if ``p < c`` and in
+    row ``p - 1`` otherwise.
     """
     pairs = list(combinations(range(len(order)), 2))
     coef = np.zeros((len(labels), len(pairs)))
@@ -71,7 +73,7 @@ def certify(
     setting: Setting,
     gap_pairs: Sequence[tuple[int, int]] | None = None,
 ) -> Certificate:
-    """Return the objective of all pairs, and the gap of ``gap_pairs`` (None: all)."""
+    """Return the objective of all pairs and the gap of ``gap_pairs``, None for all."""
     objective = kkt_gap = infeasibility = 0.0
     n_gap_pairs = 0
     wanted = None if gap_pairs is None else {tuple(pair) for pair in gap_pairs}
@@ -122,7 +124,7 @@ def _product(
 
 
 def kernel_block(A: NDArray, B: NDArray, setting: Setting) -> NDArray[np.float64]:
-    """Return the kernel values between the rows of ``A`` and of ``B``."""
+    """Return the kernel values between the rows of ``A`` and the rows of ``B``."""
     K = A @ B.T
     if setting.kernel == "rbf":
         K *= -2.0

@@ -1,7 +1,7 @@
-"""The libraries under test, each behind the same few methods.
+"""The libraries that are compared, each with the same few methods.
 
-``prepare`` brings the data into the form that ``fit`` takes, ``duals`` brings the
-solution into the common layout; neither is timed as part of ``fit``.
+``prepare`` converts the data to the form that ``fit`` takes, and ``duals`` converts the
+solution to the common layout.  Neither is part of the time of ``fit``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from benchmarks.cases import Setting
 from benchmarks.objective import Duals, by_pair
 
-__all__ = ["PEERS", "Mercer", "ScikitLearn"]
+__all__ = ["PEERS", "Intelex", "Mercer", "ScikitLearn"]
 
-
-# Mercer's other solver is warmed up on no more: it takes long for many pairs.
+# Mercer's decomposition is warmed up on at most this many classes, because many pairs
+# of classes would take long.
 MOST_CLASSES = 10
 
 
 class ScikitLearn:
-    """scikit-learn's SVC, and whatever looks like it."""
+    """scikit-learn's SVC, and base class of peers with the same interface."""
 
     module = "sklearn.svm"
-    options: ClassVar[Mapping[str, Any]] = {}  #: beside those of the setting
+    options: ClassVar[Mapping[str, Any]] = {}  #: parameters not in the setting
 
     def __init__(self, setting: Setting, cache_mb: float | None):
         self.setting = setting
@@ -62,13 +62,13 @@ class ScikitLearn:
     def duals(self, y: NDArray) -> Duals:
         support = np.asarray(self.model.support_, dtype=np.int64)
         n_classes = len(self.model.classes_)
-        # Two classes are the exception: the second is the positive one.
+        # With two classes the second is the positive one, unlike with more classes.
         order = (1, 0) if n_classes == 2 else tuple(range(n_classes))
         return Duals(support, by_pair(self.model.dual_coef_, y[support], order))
 
 
 class Intelex(ScikitLearn):
-    """scikit-learn-intelex, on oneDAL."""
+    """scikit-learn-intelex, which uses oneDAL."""
 
     module = "sklearnex.svm"
 
@@ -79,7 +79,7 @@ class Intelex(ScikitLearn):
 
 
 class Mercer(ScikitLearn):
-    """Mercer; ``cache_mb=None`` is its own default."""
+    """Mercer; ``cache_mb=None`` is Mercer's default."""
 
     module = "mercer"
 
@@ -89,8 +89,8 @@ class Mercer(ScikitLearn):
 
     def warm_up(self, X: NDArray, y: NDArray) -> None:
         super().warm_up(X, y)
-        # Large problems shrink or take the other solver, and hard ones take double
-        # precision: other code, for which a few classes are enough.
+        # Large problems use shrinking or the decomposition, and hard problems double
+        # precision. Compile that code too, for which a few classes are enough.
         few = y < MOST_CLASSES
         X, y = X[few], y[few]
         with patch("mercer.core.smo.SHRINK_FROM", 0):
@@ -106,7 +106,7 @@ class Mercer(ScikitLearn):
 
 
 class Libsvm:
-    """LIBSVM by its own Python interface."""
+    """LIBSVM, with its own Python interface."""
 
     KERNELS = ("linear", "poly", "rbf")
 

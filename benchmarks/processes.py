@@ -1,4 +1,4 @@
-"""The processes that this one has started, such as joblib's workers."""
+"""The processes that this process has started, such as joblib's workers."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 __all__ = ["descendants", "seconds_of_descendants"]
 
-# Of /proc/PID/stat, after the name in brackets: the parent, and the ticks spent by the
-# process and by those of its children that have ended.
+# Fields of /proc/PID/stat after the name in brackets: the parent, and the ticks of the
+# process and of its children that have ended.
 PARENT = 1
 TICKS = slice(11, 15)
 
 
 def _stats() -> dict[int, list[str]]:
-    """Return what the system tells of every process; nothing where it does not."""
+    """Return the fields of /proc/PID/stat of every process; nothing without /proc."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             found[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
     return found
 
@@ -37,12 +37,12 @@ def _of_family(stats: dict[int, list[str]]) -> list[int]:
 
 
 def descendants() -> list[int]:
-    """Return the ids of the processes below this one that are alive."""
+    """Return the ids of the living descendants of this process."""
     return _of_family(_stats())
 
 
 def seconds_of_descendants() -> float:
-    """Return the processor time that they, and those that ended, have taken."""
+    """Return the CPU time of all descendants, including those that have ended."""
     stats = _stats()
     ticks = sum(int(t) for pid in _of_family(stats) for t in stats[pid][TICKS])
     ended = os.times()

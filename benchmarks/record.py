@@ -1,4 +1,4 @@
-"""One measurement: the runs of one peer on one case, and how they are summed up."""
+"""One measurement: the runs of one peer on one case, and their summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.cases import Case
 
 __all__ = ["Record", "slopes"]
 
-# The numbers that differ from run to run.
+# Names of the numbers that differ from run to run.
 TIMED = (
     "prepare_seconds",
     "fit_seconds",
@@ -43,29 +43,29 @@ class Record:
 
     @property
     def label(self) -> str:
-        """The peer, and in which state."""
+        """The name of the peer, and its variant if it has one."""
         return f"{self.peer}, {self.variant}" if self.variant else self.peer
 
     def add(self, answer: dict) -> None:
-        """Take in what a process answered."""
+        """Add the answer of a process."""
         if answer["status"] == "ok":
             self.runs.append(answer)
         else:
             self.status, self.message = answer["status"], answer["message"]
 
     def is_finished(self, slow_seconds: float) -> bool:
-        """Whether another run is pointless, or too long to wait for."""
+        """Whether there should be no more runs, after a failure or a slow run."""
         if self.status != "ok":
             return True
         return sum(self.runs[0].get(name, 0.0) for name in TIMED[:4]) > slow_seconds
 
     def summary(self, environment: dict[str, Any], repeats: int) -> dict[str, Any]:
-        """Return everything that is known, as a JSON object.
+        """Return all facts as a JSON object.
 
-        ``fit_seconds`` and the like are medians; the runs have them one by one.
+        ``fit_seconds`` and the like are medians; ``runs`` has the values of every run.
         """
         case = self.case
-        # Interrupted before its first run was over, it is not "ok".
+        # A record that was interrupted before the end of its first run is not "ok".
         status = self.status if self.runs or self.status != "ok" else "not run"
         facts: dict[str, Any] = {
             "case": case.name,
@@ -100,7 +100,7 @@ class Record:
 
 
 def slopes(facts: list[dict]) -> list[dict[str, Any]]:
-    """Return the exponent of growth of the fit time with n, for each peer."""
+    """Return for each peer the exponent with which the fit time grows with n."""
     found = []
     for peer in dict.fromkeys(f["peer"] for f in facts if f["group"] == "growth"):
         points = [

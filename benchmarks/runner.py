@@ -1,4 +1,4 @@
-"""Runs the processes, peers in turn within each repeat, and gathers the answers."""
+"""Run each measurement in a process of its own, and collect the answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.record import Record
 __all__ = ["SLOW_SECONDS", "Options", "Session"]
 
 ROOT = Path(__file__).resolve().parents[1]
-# A peer whose first run takes longer is not run again.
+# A peer whose first run takes longer than this is not run again.
 SLOW_SECONDS = 60.0
 LEAST_CACHE_MB = 1000.0
 
@@ -46,7 +46,7 @@ class Session:
     _absent: dict[str, dict] = field(default_factory=dict)
 
     def measure(self, case: Case) -> None:
-        """Measure one case; ``records`` grows as peers have their first run."""
+        """Measure one case, and add a record for each of its peers."""
         if case.kind == "cold":
             self._measure_cold(case)
             return
@@ -69,7 +69,7 @@ class Session:
                 self._certify(case, mine, folder)
 
     def _turns(self, peers: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-        """Yield repeats and peers, each repeat beginning with another peer."""
+        """Yield (repeat, peer); each repeat begins with another peer."""
         for repeat in range(self.options.repeats):
             first = repeat % len(peers)
             for peer in peers[first:] + peers[:first]:
@@ -95,8 +95,11 @@ class Session:
                     self._keep(mine[peer, variant], answer, repeat)
 
     def _prime(self, case: Case, peer: str, folder: str) -> None:
-        """Have a process compile what others then find compiled: LLVM takes memory."""
-        # Only Mercer compiles, and what it compiles depends on the case.
+        """Run a process that only compiles, so that measured processes find a cache.
+
+        Compilation takes memory, which would count in the peak.
+        """
+        # Only Mercer compiles, and the code that it compiles depends on the case.
         key = f"{peer} {case.name}" if peer == "mercer" else peer
         if key in self._primed:
             return
@@ -117,14 +120,14 @@ class Session:
         job = {"kind": "certify", "case": case.name, "is_fast": self.options.is_fast}
         answer = self._call("worker", job | {"duals": files})
         if answer["status"] != "ok":
-            self.say(f"{case.name}: no certificate: {answer['message']}")
+            self.say(f"{case.name}: certificates failed: {answer['message']}")
         for peer, certificate in answer.get("certificates", {}).items():
             mine[peer].certificate = certificate
 
     def _cache_mb(self, case: Case, peer: str) -> float | None:
         """Return the megabytes for kernel values; None is Mercer's default.
 
-        The others get as much as that default comes to on this machine.
+        The other peers get as much as Mercer's default is on this machine.
         """
         given = self.options.cache_mb or case.cache_mb
         if given is not None or peer == "mercer":
@@ -164,7 +167,7 @@ class Session:
         )
 
     def _call(self, module: str, job: dict, **variables: str) -> dict[str, Any]:
-        """Run a process for a job; its answer has a status, and a message if not ok."""
+        """Run a process for a job; return its answer, with a status and a message."""
         environment = os.environ | variables
         if "MERCER_DATA" in environment:
             environment["MERCER_DATA"] = os.path.abspath(environment["MERCER_DATA"])

@@ -1,7 +1,4 @@
-"""Schemes of several classes: Mercer's, and the usual ways with scikit-learn.
-
-And, as one more scheme, the other machines.
-"""
+"""All peers by scheme: multi-class schemes of Mercer and scikit-learn, and machines."""
 
 from __future__ import annotations
 
@@ -50,13 +47,13 @@ class OneVsRest(ScikitLearn):
 
 
 class ParallelOneVsRest(OneVsRest):
-    """The same in as many processes as there are cores."""
+    """scikit-learn's OneVsRestClassifier in as many processes as there are cores."""
 
     n_jobs = -1
 
 
 class CodeOfMachines:
-    """An SVC of scikit-learn for each column of a code; the nearest row wins."""
+    """One SVC of scikit-learn for each column of a code, decoded by the nearest row."""
 
     def __init__(self, machines: list[Any], code: NDArray[np.int8]):
         self.machines = machines
@@ -73,7 +70,7 @@ class CodeOfMachines:
 
 
 class Code(ScikitLearn):
-    """SVCs of scikit-learn, one after the other, with the code that Mercer has."""
+    """SVCs of scikit-learn, fitted one after the other, with the code of Mercer."""
 
     def model_with(self, **options: Any) -> CodeOfMachines:
         from mercer.multiclass import dietterich15
@@ -88,7 +85,7 @@ class Code(ScikitLearn):
 
 
 class WithProbabilities(ScikitLearn):
-    """Predicts by way of probabilities, as such models do in ``predict``."""
+    """A peer that predicts the class of largest probability."""
 
     def predict(self, X: NDArray) -> NDArray:
         self.probabilities = self.model.predict_proba(X)
@@ -116,7 +113,7 @@ class Calibrated(WithProbabilities):
         return [self.model.calibrated_classifiers_[0].estimator]
 
 
-# By scheme and peer.
+# The classes of peers, by scheme and name.
 PEERS: dict[tuple[str, str], type] = {
     **{("ovo", name): peer for name, peer in ONE_VS_ONE.items()},
     **{("machine", name): peer for name, peer in MACHINES.items()},

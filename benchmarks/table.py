@@ -1,4 +1,4 @@
-"""Tables for the terminal and, in Markdown, for the README; both from JSON objects."""
+"""Tables of results for the terminal, and in Markdown for the README."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ TITLES = {
     "schemes": "Schemes of several classes",
     "machines": "Regression, novelty and sparse samples",
 }
-# Constraints broken by more than this many C are worth a remark.
+# A violation of constraints by more than this, in units of C, is worth a remark.
 BROKEN = 1e-4
 LONGEST_REMARK = 160
-# A log-loss larger than another's by this factor is worth a remark.
+# A log-loss that exceeds that of another peer by this factor is worth a remark.
 WORSE_LOSS = 1.02
-# Other processes that keep this many cores busy spoil a time.
+# A time is spoilt if other processes keep more than this many cores busy.
 BUSY = 0.1
 
 
 class Column(NamedTuple):
-    """A heading, and what stands under it; ``base`` is Mercer's row of the case."""
+    """A heading, and a function ``cell(facts, base)`` that returns the text of a cell.
+
+    ``base`` are the facts of Mercer for the same case.
+    """
 
     heading: str
     cell: Callable[[Facts, Facts], str]
@@ -165,34 +168,39 @@ def _growth(facts: Sequence[Facts]) -> tuple[list[str], list[list[str]]]:
 
 
 def _remarks(group: str, facts: Sequence[Facts]) -> list[str]:
-    """Say what the reader of the table must know."""
+    """Return the remarks that belong below the table of a group."""
     mine = [f for f in facts if f["group"] == group]
     found = []
     if any("*" in _runs(f, {}) for f in mine):
-        found.append("* Fewer runs than asked for: slow, failed or interrupted.")
+        found.append("* Fewer runs than requested: slow, failed or interrupted.")
     if any("†" in _gap(f, {}) for f in mine):
-        found.append("† On three pairs of classes only.")
+        found.append("† The KKT gap of three pairs of classes only.")
     if any(f["peer"] == "libsvm" and f["repeats"] for f in mine):
         found.append(
-            "LIBSVM: the conversion of the training data is not in fit; that of the "
-            "test data is in predict. Its OpenMP threads suffer most from other load."
+            "LIBSVM: fit excludes the conversion of the training data, and predict "
+            "includes that of the test data. Other load slows LIBSVM's threads most."
         )
     for f in mine:
         where = f"{f['case']}, {f['peer']}"
         if f["status"] != "ok":
             found.append(f"{where}: {f['status']}: {f['message'] or 'interrupted'}")
         if f.get("infeasibility", 0.0) > BROKEN:
-            found.append(f"{where}: constraints broken by {f['infeasibility']:.1e} C.")
+            found.append(
+                f"{where}: constraints are violated by {f['infeasibility']:.1e} C."
+            )
         busiest = max((v or 0.0 for v in f["runs"].get("others_cores", ())), default=0)
         if busiest > BUSY:
-            found.append(f"{where}: SPOILT? Others kept {busiest:.2f} cores busy.")
+            found.append(
+                f"{where}: times may be spoilt: other processes kept {busiest:.2f} "
+                "cores busy."
+            )
         found += [f"{where} warns: {w}" for w in f.get("warnings", ())]
     found += _worse_losses(mine)
     return [r if len(r) <= LONGEST_REMARK else f"{r[:LONGEST_REMARK]}…" for r in found]
 
 
 def _worse_losses(facts: Sequence[Facts]) -> list[str]:
-    """Say where Mercer's log-loss is larger than that of another."""
+    """Return remarks on cases in which Mercer's log-loss exceeds that of a peer."""
     having = [f for f in facts if "log_loss" in f]
     return [
         f"{f['case']}: Mercer's log-loss is {own['log_loss'] / f['log_loss'] - 1:.1%} "

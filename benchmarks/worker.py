@@ -1,6 +1,6 @@
-"""What runs in a process of its own: ``python -m benchmarks.worker JOB``.
+"""Do one job in a process of its own: ``python -m benchmarks.worker JOB``.
 
-The job is a JSON object; the answer is one JSON line on standard output.
+The job is a JSON object; the answer is one line of JSON on standard output.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from benchmarks.cases import Case, find
 from benchmarks.data import Data, histograms, load, warm_part
 from benchmarks.floor import floor_seconds, needed_values, sgemm_rate
 from benchmarks.gram import GRAMS, largest_error
-from benchmarks.load import Watch
 from benchmarks.memory import claim_memory, peak_mb, resident_mb
 from benchmarks.objective import Duals, certify
 from benchmarks.schemes import PEERS
+from benchmarks.timing import Watch
 
 TINY_HISTOGRAMS = 64
 
 
 def fit(job: dict) -> dict[str, Any]:
-    """Fit and predict, warm; ``warm_only`` stops after the small problem."""
+    """Warm up on a small problem, then fit and predict unless ``warm_only``."""
     case = find(job["case"], job["is_fast"])
     data = load(case)
     peer = PEERS[case.scheme, job["peer"]](case.setting, job["cache_mb"])
@@ -64,7 +64,7 @@ def fit(job: dict) -> dict[str, Any]:
 
 
 def _quality(peer: Any, data: Data, predicted: NDArray) -> dict[str, Any]:
-    """Return how good the predictions are."""
+    """Return the quality of the predictions."""
     found = {"n_features": data.X.shape[1], "n_support": peer.count_support()}
     if hasattr(peer, "score"):
         return found | {"score": peer.score(data.y_test, predicted)}
@@ -78,7 +78,7 @@ def _quality(peer: Any, data: Data, predicted: NDArray) -> dict[str, Any]:
 
 
 def _solution(job: dict, case: Case, peer: Any, data: Data) -> dict[str, Any]:
-    """Leave the solution in a file, and return what is known of Mercer's."""
+    """Write the solution to a file, and return what only Mercer reports."""
     is_mercer = job["peer"] == "mercer"
     found: dict[str, Any] = {}
     if is_mercer:
@@ -104,7 +104,7 @@ def _floor(duals: Duals, data: Data, is_whole: bool) -> dict[str, Any]:
 
 
 def gram(job: dict) -> dict[str, Any]:
-    """Compute a Gram matrix of histograms."""
+    """Time the computation of a Gram matrix of histograms."""
     case = find(job["case"], job["is_fast"])
     compute = GRAMS[case.data, job["peer"]]()
     X = histograms(case)
@@ -125,7 +125,7 @@ def gram(job: dict) -> dict[str, Any]:
 
 
 def certificates(job: dict) -> dict[str, Any]:
-    """Certify the solutions that ``fit`` has left in files, by peer."""
+    """Certify the solutions that ``fit`` wrote to files, for each peer."""
     case = find(job["case"], job["is_fast"])
     data = load(case)
     found = {}
@@ -138,7 +138,7 @@ def certificates(job: dict) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do one job."""
+    """Do the job given on the command line."""
     job = json.loads(sys.argv[1])
     work = {"fit": fit, "gram": gram, "certify": certificates}[job["kind"]]
     try:

@@ -136,5 +136,5 @@ def test_errors(X):
 
 @pytest.mark.parametrize("factor, dtype", [(1e200, np.float64), (1e25, np.float32)])
 def test_too_large_values_are_named(X, factor, dtype):
-    with np.errstate(over="ignore"), pytest.raises(ValueError, match="scale it"):
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="Scale X"):
         KMeans(2).fit((X * factor).astype(dtype))

@@ -97,7 +97,7 @@ def test_kernels_of_ours_in_every_form(X):
     expected = as_object.transform(new)
     assert as_text.transform(new) == pytest.approx(expected)
     assert given.transform(kernel.block(new, X)) == pytest.approx(expected, abs=1e-8)
-    with pytest.raises(ValueError, match="looks at columns of the samples"):
+    with pytest.raises(ValueError, match="looks at single columns of the samples"):
         KernelPCA(2, kernel=kernel, fit_inverse_transform=True).fit(X)
 
 

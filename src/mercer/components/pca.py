@@ -24,7 +24,7 @@ from mercer.validation import validate_data
 
 __all__ = ["PCA"]
 
-# Number of rows that are centred at a time; the data are never copied as a whole.
+# Number of rows that are centred at a time, which avoids a centred copy of all data.
 ROWS = 4096
 # solver="auto" uses the covariance matrix up to this many columns.
 MOST_COLUMNS = 1000

@@ -1,4 +1,4 @@
-"""Where and with what a measurement was made."""
+"""The machine and the packages with which a measurement was made."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _cpu() -> str:
 
 
 def _threads() -> dict[str, Any]:
-    import numpy  # noqa: F401  loads the BLAS that is looked for
+    import numpy  # noqa: F401  loads the BLAS library that threadpoolctl reports
     from threadpoolctl import threadpool_info
 
     blas = [
