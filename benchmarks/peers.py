@@ -85,7 +85,7 @@ class Mercer(ScikitLearn):
 
     def __init__(self, setting: Setting, cache_mb: float | None):
         super().__init__(setting, "auto" if cache_mb is None else cache_mb)
-        self.Gram = import_module("mercer.gram").WholeGram
+        self.Gram = import_module("mercer.engines.cpu.gram").WholeGram
 
     def warm_up(self, X: NDArray, y: NDArray) -> None:
         super().warm_up(X, y)

@@ -73,7 +73,9 @@ class Code(ScikitLearn):
     """SVCs of scikit-learn, fitted one after the other, with the code of Mercer."""
 
     def model_with(self, **options: Any) -> CodeOfMachines:
-        from mercer.multiclass import dietterich15
+        from mercer.multiclass.codes import (
+            dietterich15,
+        )
 
         code = dietterich15()
         machines = [super(Code, self).model_with(**options) for _ in code.T]

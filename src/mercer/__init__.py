@@ -7,21 +7,23 @@ deal with an interrupt even while the larger modules are being imported.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mercer.runtime.public import accept_former_modules
+
 if TYPE_CHECKING:
     from mercer import datasets, images, kernels, selection
-    from mercer.clusters import KernelKMeans, KMeans
-    from mercer.components import PCA, KernelPCA
-    from mercer.gram import gram_matrix
-    from mercer.libsvm import export_libsvm
-    from mercer.mkl import MKLClassifier, MKLRegressor
-    from mercer.novelty import OneClassSVM
-    from mercer.nusvc import NuSVC
-    from mercer.online import OnlineSVC
-    from mercer.passive import PassiveAggressiveClassifier
-    from mercer.persistence import load, save
-    from mercer.svc import SVC
-    from mercer.svdd import SVDD
-    from mercer.svr import SVR, NuSVR
+    from mercer.engines.cpu.gram import gram_matrix
+    from mercer.files.libsvm import export_libsvm
+    from mercer.files.model_files import load, save
+    from mercer.machines.clusters import KernelKMeans, KMeans
+    from mercer.machines.components import PCA, KernelPCA
+    from mercer.machines.mkl import MKLClassifier, MKLRegressor
+    from mercer.machines.nusvc import NuSVC
+    from mercer.machines.one_class import OneClassSVM
+    from mercer.machines.online import OnlineSVC
+    from mercer.machines.passive import PassiveAggressiveClassifier
+    from mercer.machines.svc import SVC
+    from mercer.machines.svdd import SVDD
+    from mercer.machines.svr import SVR, NuSVR
 
 __all__ = [
     "PCA",
@@ -51,24 +53,24 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
-    "PCA": "components",
-    "SVC": "svc",
-    "SVDD": "svdd",
-    "SVR": "svr",
-    "KMeans": "clusters",
-    "KernelKMeans": "clusters",
-    "KernelPCA": "components",
-    "MKLClassifier": "mkl",
-    "MKLRegressor": "mkl",
-    "NuSVC": "nusvc",
-    "NuSVR": "svr",
-    "OneClassSVM": "novelty",
-    "OnlineSVC": "online",
-    "PassiveAggressiveClassifier": "passive",
-    "export_libsvm": "libsvm",
-    "gram_matrix": "gram",
-    "load": "persistence",
-    "save": "persistence",
+    "PCA": "machines.components",
+    "SVC": "machines.svc",
+    "SVDD": "machines.svdd",
+    "SVR": "machines.svr",
+    "KMeans": "machines.clusters",
+    "KernelKMeans": "machines.clusters",
+    "KernelPCA": "machines.components",
+    "MKLClassifier": "machines.mkl",
+    "MKLRegressor": "machines.mkl",
+    "NuSVC": "machines.nusvc",
+    "NuSVR": "machines.svr",
+    "OneClassSVM": "machines.one_class",
+    "OnlineSVC": "machines.online",
+    "PassiveAggressiveClassifier": "machines.passive",
+    "export_libsvm": "files",
+    "gram_matrix": "engines.cpu.gram",
+    "load": "files",
+    "save": "files",
 }
 
 
@@ -89,3 +91,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+accept_former_modules()

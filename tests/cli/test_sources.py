@@ -14,7 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 from typer.testing import CliRunner
 
 from mercer.cli.app import app
-from mercer.writing import replacing
+from mercer.runtime.writing import replacing
 
 pytest.importorskip("skops", reason="model files need skops")
 pytestmark = pytest.mark.skipif(

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import mercer
-from mercer.online import OnlineSVC
+from mercer.machines.online import OnlineSVC
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,6 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from mercer import progress
 from mercer.images import (
     HOG,
     Deskew,
@@ -23,6 +22,7 @@ from mercer.images import (
     Trim,
     base,
 )
+from mercer.runtime import progress
 
 STATELESS = [
     Deskew(),

@@ -6,7 +6,9 @@ import numpy as np
 import printed
 import pytest
 
-from mercer.multiclass import dietterich15
+from mercer.multiclass.codes import (
+    dietterich15,
+)
 from mercer.studies import (
     ecoc_protocol,
     methods_protocol,

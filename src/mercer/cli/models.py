@@ -14,8 +14,8 @@ import mercer
 from mercer.cli.failures import ModelFailure
 from mercer.cli.sources import Source, name_of, opened
 from mercer.cli.tables import ImageForm, Schema
-from mercer.machine import KernelMachine
-from mercer.persistence import read_header
+from mercer.files.model_files import read_header
+from mercer.machines.base.machine import KernelMachine
 
 __all__ = ["Model", "load_model", "save_model"]
 

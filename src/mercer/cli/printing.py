@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from mercer.cli.failures import UsageFailure
-from mercer.writing import replacing
+from mercer.runtime.writing import replacing
 
 __all__ = [
     "check_folder",

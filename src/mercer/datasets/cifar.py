@@ -12,6 +12,7 @@ from mercer.datasets.parts import SUBSETS, check_part, read_npz, read_parts
 from mercer.datasets.places import find_file, folders, how_to_get
 from mercer.datasets.result import Arrays, pack_images
 from mercer.datasets.splits import per_class_split
+from mercer.runtime.public import public
 
 __all__ = ["load_cifar10"]
 
@@ -43,6 +44,7 @@ DESCRIPTION = (
 )
 
 
+@public("mercer.datasets")
 def load_cifar10(
     *,
     subset: str = "train",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from sklearn.utils import Bunch
 
 from mercer.datasets.result import Arrays, pack_images
+from mercer.runtime.public import public
 
 __all__ = ["load_digits"]
 
 WHITE = 16
 
 
+@public("mercer.datasets")
 def load_digits(
     *, as_images: bool = False, scale: bool = False, as_bunch: bool = False
 ) -> Arrays | Bunch:

@@ -14,10 +14,12 @@ from sklearn.utils import Bunch
 from mercer.datasets.checks import check_count
 from mercer.datasets.places import REPLACE, find_file, folders
 from mercer.datasets.result import pack
+from mercer.runtime.public import public
 
 __all__ = ["load_libsvm"]
 
 
+@public("mercer.datasets")
 def load_libsvm(
     path: str | os.PathLike[str],
     *,

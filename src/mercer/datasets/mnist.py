@@ -14,6 +14,7 @@ from mercer.datasets.idx import read_idx
 from mercer.datasets.parts import SUBSETS, check_part, read_npz, read_parts
 from mercer.datasets.places import find_file, folders, how_to_get
 from mercer.datasets.result import Arrays, pack_images
+from mercer.runtime.public import public
 
 __all__ = ["load_mnist"]
 
@@ -62,6 +63,7 @@ DESCRIPTION = (
 )
 
 
+@public("mercer.datasets")
 def load_mnist(
     *,
     subset: str = "train",

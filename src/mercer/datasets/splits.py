@@ -13,6 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from sklearn.utils import indexable
 
 from mercer.datasets.checks import Seed, as_generator, check_count, check_number
+from mercer.runtime.public import public
 
 __all__ = ["per_class_split", "stratified_folds", "train_validation_test_split"]
 
@@ -22,6 +23,7 @@ PART_NAMES = ("train", "validation", "test")
 ROUNDING = 1e-9
 
 
+@public("mercer.datasets")
 def per_class_split(
     y: ArrayLike,
     sizes: Sequence[int] = (500, 100),
@@ -75,6 +77,7 @@ def per_class_split(
     ]
 
 
+@public("mercer.datasets")
 def train_validation_test_split(
     X: Any,
     y: ArrayLike,
@@ -137,6 +140,7 @@ def train_validation_test_split(
     return [_take(array, rows) for array in arrays for rows in parts]
 
 
+@public("mercer.datasets")
 def stratified_folds(
     y: ArrayLike, n_folds: int = 5, *, random_state: Seed = None
 ) -> list[tuple[Rows, Rows]]:

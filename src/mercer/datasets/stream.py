@@ -12,10 +12,12 @@ from sklearn.utils import Bunch
 from mercer.datasets.checks import Seed, as_generator, check_count, check_number
 from mercer.datasets.result import Arrays, pack
 from mercer.datasets.toys import cloud_centres
+from mercer.runtime.public import public
 
 __all__ = ["noisy_stream"]
 
 
+@public("mercer.datasets")
 def noisy_stream(
     n_samples: int | None = 300,
     *,

@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from mercer.datasets.checks import Seed, as_generator, check_count, check_number
 from mercer.datasets.result import Arrays, pack
+from mercer.runtime.public import public
 
 __all__ = ["cloud_centres", "make_clouds", "make_moons", "make_rings", "make_sheet"]
 
@@ -18,6 +19,7 @@ MOON_STEP = 1.2
 MOON_DROP = 0.5
 
 
+@public("mercer.datasets")
 def make_clouds(
     n_samples: int = 200,
     *,
@@ -85,6 +87,7 @@ def cloud_centres(n_classes: int, n_features: int, separation: float) -> NDArray
     return centres * (separation / (2 * np.sin(np.pi / n_classes)))
 
 
+@public("mercer.datasets")
 def make_rings(
     n_samples: int = 200,
     *,
@@ -136,6 +139,7 @@ def make_rings(
     return pack(X + noise * rng.standard_normal(X.shape), y, as_bunch)
 
 
+@public("mercer.datasets")
 def make_moons(
     n_samples: int = 200,
     *,
@@ -187,6 +191,7 @@ def make_moons(
     return pack(X + noise * rng.standard_normal(X.shape), y, as_bunch)
 
 
+@public("mercer.datasets")
 def make_sheet(
     n_samples: int = 500,
     *,

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.fitting import fit_method
 from mercer.images.stack import Stack, as_stack, check_finite
-from mercer.progress import CountProgress
-from mercer.threads import Threads
-from mercer.validation import validate_data
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.progress import CountProgress
+from mercer.runtime.threads import Threads
+from mercer.runtime.validation import validate_data
 
 __all__ = ["ImageTransformer", "in_batches", "read_array"]
 

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.core.deskew import lean_by_lines, lean_by_moments, straighten
 from mercer.images.base import ImageTransformer, in_batches
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval, StrOptions
 
 __all__ = ["Deskew"]
 
@@ -22,6 +23,7 @@ __all__ = ["Deskew"]
 STEP = 2.0
 
 
+@public("mercer.images")
 class Deskew(OneToOneFeatureMixin, ImageTransformer):
     r"""Set images upright.
 

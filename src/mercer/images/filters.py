@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.utils._param_validation import Interval
 
 from mercer.core.image_filters import convolve, median
 from mercer.images.base import ImageTransformer
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
 
 __all__ = ["GaussianBlur", "MedianFilter"]
 
@@ -37,6 +38,7 @@ class _Filter(OneToOneFeatureMixin, ImageTransformer):
         raise NotImplementedError
 
 
+@public("mercer.images")
 class MedianFilter(_Filter):
     """Replace every pixel by the median of a square window around it.
 
@@ -102,6 +104,7 @@ class MedianFilter(_Filter):
         median(planes, self.size, rows, columns, out)
 
 
+@public("mercer.images")
 class GaussianBlur(_Filter):
     r"""Blur images with a Gaussian of standard deviation ``sigma``.
 

@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.core import hog as core
 from mercer.images.base import ImageTransformer
 from mercer.images.stack import pair
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval, StrOptions
 
 __all__ = ["HOG"]
 
@@ -25,6 +26,7 @@ NORMS = {
 }
 
 
+@public("mercer.images")
 class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     r"""Describe images by histograms of oriented gradients.
 

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from mercer.images.base import ImageTransformer, read_array
 from mercer.images.stack import Stack, float_dtype
 from mercer.kernels.base import is_number
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval, StrOptions
 
 __all__ = ["GaussianProjection", "Rescale", "ToGrey"]
 
@@ -49,6 +50,7 @@ class _Pointwise(OneToOneFeatureMixin, ImageTransformer):
         raise NotImplementedError
 
 
+@public("mercer.images")
 class Rescale(_Pointwise):
     r"""Scale intensities to [0, 1].
 
@@ -142,6 +144,7 @@ class Rescale(_Pointwise):
         np.clip(values, 0, 1, out=out)
 
 
+@public("mercer.images")
 class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     r"""Turn colour images into grey images.
 
@@ -213,6 +216,7 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
             np.matmul(batch, np.asarray(self.weights, batch.dtype)[:, None], out=out)
 
 
+@public("mercer.images")
 class GaussianProjection(_Pointwise):
     r"""Map every entry by a Gaussian around the mean of its column.
 

@@ -8,15 +8,17 @@ from typing import ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils._param_validation import Interval
 
 from mercer.core.trim import trim
 from mercer.images.base import ImageTransformer
 from mercer.images.stack import pair
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
 
 __all__ = ["Trim"]
 
 
+@public("mercer.images")
 class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     """Cut off the black border of images, and resize the rest to a fixed size.
 

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import (
-    _check_feature_names_in,
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.fitting import all_or_nothing
 from mercer.images.base import read_array
 from mercer.images.stack import float_dtype
 from mercer.kernels.views import name_columns
+from mercer.runtime.fitting import all_or_nothing
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import check_feature_names_in
 
 __all__ = ["Views"]
 
 PASSTHROUGH = "passthrough"
 
 
+@public("mercer.images")
 class Views(TransformerMixin, BaseEstimator):
     """Concatenate several descriptions of the samples, and give each a name.
 
@@ -239,7 +239,7 @@ class Views(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        given = _check_feature_names_in(self, input_features)
+        given = check_feature_names_in(self, input_features)
         names: list[str] = []
         for name, view in self.transformers_.items():
             columns = self.views_[name]

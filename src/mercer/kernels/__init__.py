@@ -1,6 +1,15 @@
 """Kernels, their algebra and their text form."""
 
-from mercer.kernels.base import Kernel, with_views
+from mercer.kernels.base import (
+    Kernel,
+    Normalized,
+    OnColumns,
+    Power,
+    Product,
+    Scaled,
+    Sum,
+    with_views,
+)
 from mercer.kernels.dot import Cosine, Linear, Polynomial, Sigmoid
 from mercer.kernels.expression import parse
 from mercer.kernels.given import Custom, Pairwise, Precomputed
@@ -18,10 +27,16 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Normalized",
+    "OnColumns",
     "Pairwise",
     "Polynomial",
+    "Power",
     "Precomputed",
+    "Product",
+    "Scaled",
     "Sigmoid",
+    "Sum",
     "name_columns",
     "parse",
     "with_views",

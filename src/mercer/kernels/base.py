@@ -34,6 +34,7 @@ from mercer.kernels.views import (
     views_of,
     views_of_names,
 )
+from mercer.runtime.public import public
 
 __all__ = [
     "Definiteness",
@@ -67,6 +68,7 @@ class Definiteness(IntEnum):
     POSITIVE = 3
 
 
+@public("mercer.kernels")
 class Kernel(BaseEstimator):
     """Base of all kernels.
 
@@ -247,6 +249,7 @@ class _Binary(Kernel):
         return type(self)(self.left.bind(X), self.right.bind(X))
 
 
+@public("mercer.kernels")
 class Sum(_Binary):
     """``left + right``."""
 
@@ -269,6 +272,7 @@ def _of_factors(*factors: Definiteness) -> Definiteness:
     return Definiteness.INDEFINITE if conditional else least
 
 
+@public("mercer.kernels")
 class Product(_Binary):
     """``left * right``, elementwise."""
 
@@ -284,6 +288,7 @@ class Product(_Binary):
         return self.left.diagonal(operand) * self.right.diagonal(operand)
 
 
+@public("mercer.kernels")
 class Scaled(Kernel):
     """``factor * kernel`` with a factor >= 0."""
 
@@ -315,6 +320,7 @@ class Scaled(Kernel):
         return self.factor * self.kernel.diagonal(operand)
 
 
+@public("mercer.kernels")
 class Power(Kernel):
     """``kernel ** exponent`` with a whole exponent >= 1."""
 
@@ -359,6 +365,7 @@ def whole_power(values: NDArray, exponent: int, pair: Pair) -> NDArray:
     return result
 
 
+@public("mercer.kernels")
 class Normalized(Kernel):
     r""":math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`; 0 where a diagonal value is not > 0."""
 
@@ -393,6 +400,7 @@ class Normalized(Kernel):
         return (self._inverse_root(operand) > 0).astype(np.float64)
 
 
+@public("mercer.kernels")
 class OnColumns(Kernel):
     """A kernel of some columns: numbers, names, a slice, a mask, or a view's name."""
 
@@ -459,6 +467,7 @@ class OnColumns(Kernel):
         return self.kernel.diagonal(operand.columns(self.columns))
 
 
+@public("mercer.kernels")
 def with_views(kernel: Kernel, views: Mapping[str, Any]) -> Kernel:
     """Return the kernel with names of columns and views replaced by their columns."""
     changed = {

@@ -17,6 +17,7 @@ from mercer.kernels.base import (
 )
 from mercer.kernels.frame import squared_norms
 from mercer.kernels.operand import Operand, Pair
+from mercer.runtime.public import public
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
 
@@ -39,6 +40,7 @@ def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
     return values
 
 
+@public("mercer.kernels")
 class Linear(Kernel):
     r""":math:`k(x, z) = x \cdot z`."""
 
@@ -51,6 +53,7 @@ class Linear(Kernel):
         return _squared_norms(operand)
 
 
+@public("mercer.kernels")
 class Polynomial(Kernel):
     r""":math:`k(x, z) = (\gamma \, x \cdot z + r)^d`; ``coef0`` is :math:`r`."""
 
@@ -85,6 +88,7 @@ class Polynomial(Kernel):
         return (self.gamma * _squared_norms(operand) + self.coef0) ** self.degree
 
 
+@public("mercer.kernels")
 class Sigmoid(Kernel):
     r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
 
@@ -105,6 +109,7 @@ class Sigmoid(Kernel):
         return np.tanh(self.gamma * _squared_norms(operand) + self.coef0)
 
 
+@public("mercer.kernels")
 class Cosine(Kernel):
     r""":math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`; 0 where a norm is 0."""
 

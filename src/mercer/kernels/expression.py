@@ -35,6 +35,7 @@ from mercer.kernels import base, dot, given, histogram, radial
 from mercer.kernels.base import Kernel
 from mercer.kernels.tokens import KernelSyntaxError, Token, Tokens, quoted
 from mercer.kernels.views import is_named, unknown_name
+from mercer.runtime.public import public
 
 __all__ = ["KernelSyntaxError", "as_kernel", "parse", "to_text"]
 
@@ -58,6 +59,7 @@ OPERATORS = "'+', '*', '**', '@' or '.normalized()'"
 SUM, PRODUCT, POWER, POSTFIX = range(4)
 
 
+@public("mercer.kernels")
 def parse(text: str, views: Mapping[str, Any] | None = None) -> Kernel:
     """Read a kernel, such as ``"0.5 * rbf(gamma=2)@hog + poly(degree=2)@[0:784]"``.
 

@@ -11,10 +11,12 @@ from scipy import sparse
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand, Pair
+from mercer.runtime.public import public
 
 __all__ = ["Custom", "Pairwise", "Precomputed", "call_function"]
 
 
+@public("mercer.kernels")
 class Precomputed(Kernel):
     """The data are the kernel matrix itself.
 
@@ -67,6 +69,7 @@ def _finite(values: Any, dtype: Any) -> NDArray:
     return found
 
 
+@public("mercer.kernels")
 class Custom(Kernel):
     """A function of two matrices of samples, ``function(X, Z)`` -> (m, n).
 
@@ -108,6 +111,7 @@ class Custom(Kernel):
         return np.concatenate([np.empty(0), *blocks()]).astype(np.float64)
 
 
+@public("mercer.kernels")
 class Pairwise(Custom):
     """A function of two samples, ``function(x, z)`` -> a number.
 

@@ -11,6 +11,7 @@ from mercer.core.exponential import exponential
 from mercer.core.histogram import additive_chi2, intersection
 from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
 from mercer.kernels.operand import Operand, Pair
+from mercer.runtime.public import public
 
 __all__ = ["AdditiveChi2", "Chi2", "Intersection"]
 
@@ -27,6 +28,7 @@ class _Histogram(Kernel):
         return self
 
 
+@public("mercer.kernels")
 class AdditiveChi2(_Histogram):
     r""":math:`k(x, z) = -\sum_k (x_k - z_k)^2 / (x_k + z_k)`.
 
@@ -43,6 +45,7 @@ class AdditiveChi2(_Histogram):
         return np.zeros(len(operand))
 
 
+@public("mercer.kernels")
 class Chi2(_Histogram):
     r""":math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`."""
 
@@ -63,6 +66,7 @@ class Chi2(_Histogram):
         return np.ones(len(operand))
 
 
+@public("mercer.kernels")
 class Intersection(_Histogram):
     r""":math:`k(x, z) = \sum_k \min(x_k, z_k)`."""
 

@@ -11,10 +11,12 @@ from mercer.core.exponential import exponential, gaussian
 from mercer.core.histogram import manhattan
 from mercer.kernels.base import Definiteness, Kernel, is_number, resolve_gamma
 from mercer.kernels.operand import Operand, Pair
+from mercer.runtime.public import public
 
 __all__ = ["RBF", "Laplacian"]
 
 
+@public("mercer.kernels")
 class RBF(Kernel):
     r""":math:`k(x, z) = e^{-\gamma \|x - z\|^2}`, where :math:`\gamma = 1/2\sigma^2`.
 
@@ -52,6 +54,7 @@ class RBF(Kernel):
         return np.ones(len(operand))
 
 
+@public("mercer.kernels")
 class Laplacian(Kernel):
     r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _get_feature_names
+
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import get_feature_names
 
 __all__ = [
     "NamedColumns",
@@ -80,6 +82,7 @@ class NamedColumns(np.ndarray):
         return name_columns, (np.asarray(self), self.views)
 
 
+@public("mercer.kernels")
 def name_columns(X: NDArray, views: Mapping[str, slice]) -> NamedColumns:
     """Return the matrix with names for groups of its columns.
 
@@ -119,7 +122,7 @@ def views_of(X: Any) -> dict[str, Any]:
 
 def names_of(X: Any) -> NDArray | None:
     """Return the names of the columns of a data frame; None for other data."""
-    return _get_feature_names(X)
+    return get_feature_names(X)
 
 
 def views_of_names(names: Iterable[str]) -> dict[str, Any]:

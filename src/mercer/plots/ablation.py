@@ -10,10 +10,12 @@ import numpy as np
 from mercer.plots.display import Display
 from mercer.plots.search_results import label_of, table_of
 from mercer.plots.style import line_styles, load_pyplot
+from mercer.runtime.public import public
 
 __all__ = ["AblationDisplay"]
 
 
+@public("mercer.plots")
 class AblationDisplay(Display):
     """Scores against the values of one parameter, with a line for each variant.
 

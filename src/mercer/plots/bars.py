@@ -9,10 +9,12 @@ import numpy as np
 
 from mercer.plots.display import Display
 from mercer.plots.style import COLORS, HATCHES, distinct
+from mercer.runtime.public import public
 
 __all__ = ["BarsDisplay"]
 
 
+@public("mercer.plots")
 class BarsDisplay(Display):
     """Values by name, one bar for each; several sets of values stand side by side.
 

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.plots.display import Display
 from mercer.plots.history import trace_fit
 from mercer.plots.style import line_styles, load_pyplot
+from mercer.runtime.public import public
 
 __all__ = ["ConvergenceDisplay"]
 
@@ -30,6 +31,7 @@ LABELS = {
 CLOCKS = ("n_iter", "passes", "report", "seconds")
 
 
+@public("mercer.plots")
 class ConvergenceDisplay(Display):
     """Quantities of one or more fits against their steps, with a panel for each.
 

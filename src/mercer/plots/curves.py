@@ -9,10 +9,12 @@ import numpy as np
 
 from mercer.plots.display import Display
 from mercer.plots.style import line_styles
+from mercer.runtime.public import public
 
 __all__ = ["CurvesDisplay"]
 
 
+@public("mercer.plots")
 class CurvesDisplay(Display):
     """Several curves on one pair of axes, such as times against numbers of samples.
 

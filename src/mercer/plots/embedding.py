@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.plots.display import Display
 from mercer.plots.plane import final_step, scatter_classes
 from mercer.plots.style import COLORS, load_pyplot
+from mercer.runtime.public import public
 
 __all__ = ["EmbeddingDisplay"]
 
 
+@public("mercer.plots")
 class EmbeddingDisplay(Display):
     """Samples by two of their coordinates, coloured by class or by a number.
 

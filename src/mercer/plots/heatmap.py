@@ -18,10 +18,12 @@ from mercer.plots.style import (
     load_pyplot,
     tick_rotation,
 )
+from mercer.runtime.public import public
 
 __all__ = ["HeatMapDisplay"]
 
 
+@public("mercer.plots")
 class HeatMapDisplay(Display):
     """Scores by two parameters, or counts by two classes, as colours and numbers.
 

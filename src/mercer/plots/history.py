@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.runtime.public import public
+
 __all__ = ["FitHistory", "trace_fit"]
 
 
+@public("mercer.plots")
 class FitHistory:
     """A callback of scikit-learn that keeps the reports of a fit: its gap and the time.
 
@@ -70,6 +73,7 @@ class FitHistory:
         return False
 
 
+@public("mercer.plots")
 def trace_fit(
     estimator: Any,
     X: Any,

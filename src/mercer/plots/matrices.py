@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.gram import gram_matrix
+from mercer.engines.cpu.gram import gram_matrix
 from mercer.kernels import parse
 from mercer.plots.display import Display
 from mercer.plots.style import SHADES, load_pyplot, tick_rotation
+from mercer.runtime.public import public
 
 __all__ = ["KernelMatrixDisplay"]
 
 
+@public("mercer.plots")
 class KernelMatrixDisplay(Display):
     """A kernel matrix with its samples ordered by class.
 

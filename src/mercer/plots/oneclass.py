@@ -12,10 +12,12 @@ from mercer.plots.display import Display
 from mercer.plots.plane import Plane, feature_labels, final_step, points_in_plane
 from mercer.plots.style import COLORS, lighten, load_pyplot
 from mercer.plots.support import AT_BOUND, dense, training_rows
+from mercer.runtime.public import public
 
 __all__ = ["OneClassDisplay"]
 
 
+@public("mercer.plots")
 class OneClassDisplay(Display):
     """The region that a one-class machine or a ball encloses, on two features.
 

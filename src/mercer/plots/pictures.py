@@ -13,6 +13,7 @@ from mercer.plots.display import Display
 from mercer.plots.plane import final_step
 from mercer.plots.style import load_pyplot
 from mercer.plots.support import dense
+from mercer.runtime.public import public
 
 __all__ = ["ImageGalleryDisplay"]
 
@@ -26,6 +27,7 @@ FRAME: dict[str, Any] = {"fill": False, "edgecolor": "0.75", "linewidth": 0.6}
 CENTRED: dict[str, Any] = {"ha": "center", "linespacing": 1.15}
 
 
+@public("mercer.plots")
 class ImageGalleryDisplay(Display):
     """Images in rows, with captions above them.
 

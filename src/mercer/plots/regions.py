@@ -19,10 +19,12 @@ from mercer.plots.plane import (
 )
 from mercer.plots.style import COLORS, distinct, lighten, load_pyplot
 from mercer.plots.support import Support, find_support
+from mercer.runtime.public import public
 
 __all__ = ["DecisionRegionsDisplay"]
 
 
+@public("mercer.plots")
 class DecisionRegionsDisplay(Display):
     r"""Regions of the classes of a classifier on two features.
 

@@ -11,10 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.plots.display import Display
 from mercer.plots.style import line_styles, load_pyplot
+from mercer.runtime.public import public
 
 __all__ = ["RocCurvesDisplay"]
 
 
+@public("mercer.plots")
 class RocCurvesDisplay(Display):
     """Several ROC curves, each by scikit-learn's ``RocCurveDisplay``.
 

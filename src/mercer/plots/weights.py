@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.plots.bars import BarsDisplay
 from mercer.plots.plane import final_step
 from mercer.plots.style import load_pyplot
+from mercer.runtime.public import public
 
 __all__ = ["KernelWeightsDisplay"]
 
 
+@public("mercer.plots")
 class KernelWeightsDisplay(BarsDisplay):
     """Weights of the kernels of a sum, one bar for each.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.progress import EVERY, speak_up
+from mercer.runtime.progress import EVERY, speak_up
 
 try:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn

@@ -10,13 +10,18 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics._scorer import _BaseScorer, _MultimetricScorer, _PassthroughScorer
-from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
+from mercer.runtime.scikit_learn import (
+    BaseScorer,
+    MultimetricScorer,
+    PassthroughScorer,
+    check_method_params,
+    fit_and_score,
+    safe_indexing,
+    safe_split,
+    score,
+)
 from mercer.selection.samples import Split, last_of
 from mercer.selection.sharing import why_not
 from mercer.selection.units import Entry
@@ -96,7 +101,7 @@ def score_entry(request: Request, entry: Entry) -> dict[str, Any]:
     train, test = request.splits[entry.split]
     parts = {"test_scores": (fold.X_test, fold.y_test, test)}
     if request.return_train_score:
-        y_train = None if request.y is None else _safe_indexing(request.y, train)
+        y_train = None if request.y is None else safe_indexing(request.y, train)
         parts["train_scores"] = (fold.X_train, y_train, train)
     estimator: Any = entry.model
     is_raw = not _asks_predictions_only(request.scorer) and (
@@ -106,10 +111,10 @@ def score_entry(request: Request, entry: Entry) -> dict[str, Any]:
         estimator = _rejoined(entry.whole, fold.before, entry.model)
     scores = {}
     for name, (X, y, rows) in parts.items():
-        own = _check_method_params(request.X, request.score_params, rows)
+        own = check_method_params(request.X, request.score_params, rows)
         if is_raw:
-            X = _safe_indexing(request.X, rows)
-        scores[name] = _score(estimator, X, y, request.scorer, own, request.error_score)
+            X = safe_indexing(request.X, rows)
+        scores[name] = score(estimator, X, y, request.scorer, own, request.error_score)
     return scores
 
 
@@ -140,7 +145,7 @@ def score_plainly(
 def _scored(
     request: Request, model: Any, train: NDArray, test: NDArray
 ) -> dict[str, Any]:
-    return _fit_and_score(
+    return fit_and_score(
         model,
         request.X,
         request.y,
@@ -162,17 +167,17 @@ def fit_plainly(request: Request, params: dict[str, Any], split: int) -> Any:
     """Fit without scoring."""
     train = request.splits[split][0]
     model = clone(request.estimator).set_params(**params)
-    X, y = _safe_split(model, request.X, request.y, train)
-    own = _check_method_params(request.X, request.fit_params, train)
+    X, y = safe_split(model, request.X, request.y, train)
+    own = check_method_params(request.X, request.fit_params, train)
     with within_budget(model, request.cache_size):
         return model.fit(X, y, **own)
 
 
 def _asks_predictions_only(scorer: Any) -> bool:
     """Tell whether a scorer is scikit-learn's, which looks at predictions only."""
-    if isinstance(scorer, _MultimetricScorer):
+    if isinstance(scorer, MultimetricScorer):
         return all(_asks_predictions_only(s) for s in scorer._scorers.values())
-    return isinstance(scorer, _BaseScorer | _PassthroughScorer)
+    return isinstance(scorer, BaseScorer | PassthroughScorer)
 
 
 def _rejoined(pipeline: Pipeline, before: Any, machine: Any) -> Pipeline:

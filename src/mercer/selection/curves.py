@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import indexable
 
+from mercer.machines.svc import SVC
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import num_samples, safe_indexing
+from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.search import GridSearchCV
 from mercer.selection.sharing import MACHINES, unshared
-from mercer.svc import SVC
-from mercer.threads import Threads
 
 __all__ = ["PathPoint", "cross_val_decision", "svm_path", "validation_curve"]
 
 
+@public("mercer.selection")
 def validation_curve(
     estimator: Any,
     X: Any,
@@ -101,6 +103,7 @@ def validation_curve(
     return train, test
 
 
+@public("mercer.selection")
 class PathPoint(NamedTuple):
     """A solution on the path along C."""
 
@@ -116,6 +119,7 @@ class PathPoint(NamedTuple):
     converged: bool
 
 
+@public("mercer.selection")
 def svm_path(
     X: Any,
     y: Any,
@@ -164,7 +168,7 @@ def svm_path(
     if values.ndim != 1 or not len(values) or not (values > 0).all():
         raise ValueError(f"Cs must be one or more numbers > 0, got {Cs!r}.")
     X, y = indexable(X, y)
-    everything = np.arange(_num_samples(X))
+    everything = np.arange(num_samples(X))
     request = Request(
         estimator,
         X,
@@ -216,6 +220,7 @@ def _models(
     }
 
 
+@public("mercer.selection")
 def cross_val_decision(
     estimator: Any,
     X: Any,
@@ -265,7 +270,7 @@ def cross_val_decision(
     X, y = indexable(X, y)
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     splits = list(splitter.split(X, y, groups))
-    n = _num_samples(X)
+    n = num_samples(X)
     tests = np.concatenate([np.arange(n)[test] for _, test in splits])
     if not np.array_equal(np.sort(tests), np.arange(n)):
         raise ValueError(
@@ -296,7 +301,7 @@ def cross_val_decision(
 
 def _answer(model: Any, X: Any, test: NDArray, method: str) -> NDArray:
     given = getattr(model, "_given", None)
-    X_test = _safe_indexing(X, test) if given is None else given.fold.X_test
+    X_test = safe_indexing(X, test) if given is None else given.fold.X_test
     return getattr(model, method)(X_test)
 
 

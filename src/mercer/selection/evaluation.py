@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.utils.validation import _check_method_params
 
-from mercer.arrays import dense_if_small
-from mercer.gram import TILES_PART, is_custom
+from mercer.engines.cpu.gram import TILES_PART, is_custom
+from mercer.engines.cpu.solve import Settings, tries_single
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
-from mercer.memory import WORKERS, budget_bytes
+from mercer.runtime.arrays import dense_if_small
+from mercer.runtime.memory import WORKERS, budget_bytes
+from mercer.runtime.scikit_learn import check_method_params
+from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     Request,
@@ -43,8 +45,6 @@ from mercer.selection.samples import (
 from mercer.selection.sharing import Given, decide, shared_copy, take_tasks
 from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts, exact_bytes
 from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
-from mercer.solvers import Settings, tries_single
-from mercer.threads import Threads
 
 __all__ = ["Evaluation"]
 
@@ -293,7 +293,7 @@ class Evaluation:
     def _weights(self, entry: Entry) -> Any:
         request = self.request
         train = request.splits[entry.split][0]
-        own = _check_method_params(request.X, request.fit_params, train)
+        own = check_method_params(request.X, request.fit_params, train)
         return own.get(weight_name(entry.whole))
 
     def _finish(self, entries: list[Entry], answers: Answers) -> None:

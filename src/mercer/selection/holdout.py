@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.utils import _safe_indexing, check_random_state, indexable
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import check_random_state, indexable
 
 from mercer.datasets import train_validation_test_split
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import num_samples, safe_indexing
 from mercer.selection.search import GridSearchCV
 
 __all__ = ["HoldoutResult", "holdout_search"]
 
 
+@public("mercer.selection")
 class HoldoutResult(NamedTuple):
     """What a held-out study comes to."""
 
@@ -31,6 +33,7 @@ class HoldoutResult(NamedTuple):
     test: NDArray[np.intp]
 
 
+@public("mercer.selection")
 def holdout_search(
     estimator: Any,
     param_grid: Any,
@@ -107,12 +110,12 @@ def holdout_search(
         cv=[split],
         verbose=verbose,
         cache_size=cache_size,
-    ).fit(_safe_indexing(X, seen), _safe_indexing(y, seen))
+    ).fit(safe_indexing(X, seen), safe_indexing(y, seen))
     if refit_on == "train":
-        search._refit(_safe_indexing(X, train), _safe_indexing(y, train), {})
+        search._refit(safe_indexing(X, train), safe_indexing(y, train), {})
     model = search.best_estimator_
     scorer = check_scoring(model, scoring)
-    score = scorer(model, _safe_indexing(X, test), _safe_indexing(y, test))
+    score = scorer(model, safe_indexing(X, test), safe_indexing(y, test))
     return HoldoutResult(
         search.best_params_,
         float(search.best_score_),
@@ -129,7 +132,7 @@ def _parts(
     estimator: Any, y: Any, ratios: Sequence[float], random_state: Any
 ) -> list[NDArray[np.intp]]:
     """Return the rows of the three parts, stratified where there are classes."""
-    n = _num_samples(y)
+    n = num_samples(y)
     labels = np.asarray(y) if is_classifier(estimator) else np.zeros(n, dtype=np.intp)
     rows = np.arange(n)
     random = check_random_state(random_state).randint(2**31 - 1)

@@ -25,14 +25,14 @@ from mercer.core.problem import (
 )
 from mercer.core.rows import add_rows, gather_square
 from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
-from mercer.selection.stored import SharedGram
-from mercer.solvers import (
+from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
     POLISHED,
     SAFETY,
     solve_and_polish,
 )
+from mercer.selection.stored import SharedGram
 
 __all__ = ["Link", "Solved", "gathered", "sampled", "solve_chain"]
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
-from mercer.machine import KernelMachine
+from mercer.machines.base.machine import KernelMachine
+from mercer.runtime.scikit_learn import safe_indexing
+from mercer.runtime.validation import validate_data
 from mercer.selection.sharing import Fold
-from mercer.validation import validate_data
 
 __all__ = ["Samples", "is_stateless", "last_of", "prepare", "prepare_fold"]
 
@@ -84,7 +85,7 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
             X_train,
             X_test,
             None if targets is None else targets[train],
-            None if y is None else _safe_indexing(y, test),
+            None if y is None else safe_indexing(y, test),
             stretches,
             learnt,
             before,
@@ -95,8 +96,8 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
 def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> Samples:
     """Fit the steps before the machine on one training part; validate both parts."""
     train, test = split
-    X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
-    y_train = None if y is None else _safe_indexing(y, train)
+    X_train, X_test = safe_indexing(X, train), safe_indexing(X, test)
+    y_train = None if y is None else safe_indexing(y, train)
     before = clone(estimator)[:-1]
     X_train = before.fit_transform(X_train, y_train)
     X_test = before.transform(X_test)
@@ -124,7 +125,7 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
         X_train,
         X_test,
         targets,
-        None if y is None else _safe_indexing(y, test),
+        None if y is None else safe_indexing(y, test),
         stretches,
         _learnt(machine),
         before,

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.selection.searching import SharedSearch
 
 __all__ = ["GridSearchCV", "RandomizedSearchCV"]
@@ -16,6 +17,7 @@ __all__ = ["GridSearchCV", "RandomizedSearchCV"]
 _CACHE_SIZE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
 
 
+@public("mercer.selection")
 class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     """Search over all combinations of parameters, each kernel matrix computed once.
 
@@ -112,6 +114,7 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         return self.param_grid
 
 
+@public("mercer.selection")
 class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
     """Search over random combinations of parameters, with all that can be shared.
 

@@ -10,25 +10,26 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from sklearn.base import clone, is_classifier
-from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import check_cv
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import (
-    _insert_error_scores,
-    _warn_or_raise_about_fit_failures,
-)
-from sklearn.svm._base import BaseLibSVM
 from sklearn.utils import indexable
-from sklearn.utils.validation import _check_method_params
 
-from mercer.fitting import all_or_nothing
-from mercer.machine import KernelMachine
+from mercer.machines.base.machine import KernelMachine
+from mercer.runtime.fitting import all_or_nothing
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import (
+    BaseLibSVM,
+    BaseSearchCV,
+    MultimetricScorer,
+    check_method_params,
+    insert_error_scores,
+    warn_or_raise_about_fit_failures,
+)
+from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import Request, within_budget
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.samples import last_of
 from mercer.selection.sharing import MACHINES, not_shared
-from mercer.threads import Threads
 
 __all__ = ["SharedSearch", "Sharing"]
 
@@ -36,6 +37,7 @@ __all__ = ["SharedSearch", "Sharing"]
 MOST_NAMED = 5
 
 
+@public("mercer.selection")
 class Sharing(NamedTuple):
     """How much of a search was shared."""
 
@@ -117,7 +119,7 @@ class SharedSearch(BaseSearchCV):
     def _fit_shared(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
-        params = _check_method_params(X, params=params)
+        params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         context = self._init_callback_context(
             max_subtasks=1 + (self.refit is not False)
@@ -157,7 +159,7 @@ class SharedSearch(BaseSearchCV):
         self._choose(record, refit_metric)
         if self.refit:
             self._refit(X, y, routed.estimator.fit)
-        is_many = isinstance(scorers, _MultimetricScorer)
+        is_many = isinstance(scorers, MultimetricScorer)
         self.scorer_ = scorers._scorers if is_many else scorers
         self.cv_results_ = record.results
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -201,9 +203,9 @@ class SharedSearch(BaseSearchCV):
             )
         self._note_sharing(evaluation)
         out = [evaluation.results[c, k] for c in done for k in range(n_splits)]
-        _warn_or_raise_about_fit_failures(out, self.error_score)
+        warn_or_raise_about_fit_failures(out, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(out, self.error_score)
+            insert_error_scores(out, self.error_score)
         return done, [candidates[c] for c in done], out
 
     def _note_sharing(self, evaluation: Evaluation) -> None:

@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.certificates import Values
 from mercer.core.problem import Solution
+from mercer.engines.cpu.certificates import Values
 from mercer.kernels.base import Kernel
-from mercer.machine import QUIET, UNBOUNDED, Tasks
-from mercer.novelty import OneClassSVM
-from mercer.nusvc import NuSVC
+from mercer.machines.base.machine import QUIET, UNBOUNDED, Tasks
+from mercer.machines.nusvc import NuSVC
+from mercer.machines.one_class import OneClassSVM
+from mercer.machines.svc import SVC
+from mercer.machines.svr import SVR, NuSVR
+from mercer.runtime.scikit_learn import check_sample_weight
 from mercer.selection.stored import SharedGram
-from mercer.svc import SVC
-from mercer.svr import SVR, NuSVR
 
 __all__ = [
     "Fold",
@@ -163,7 +164,7 @@ class _Shared:
         if given is None or not self._is_given(X):
             return super()._solve(X, y, targets, sample_weight)  # type: ignore[misc]
         if given.solutions is None or given.tasks is None:
-            weight = _check_sample_weight(
+            weight = check_sample_weight(
                 sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
             )
             before = set(vars(self))

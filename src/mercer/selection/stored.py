@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.rows import mirror
-from mercer.gram import own_scratch, plan_tiles, warm_up
+from mercer.engines.cpu.gram import own_scratch, plan_tiles, warm_up
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch, columns_key
-from mercer.threads import Threads
+from mercer.runtime.threads import Threads
 
 __all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes"]
 

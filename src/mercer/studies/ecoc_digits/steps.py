@@ -13,7 +13,11 @@ import numpy as np
 import mercer
 from mercer import SVC
 from mercer.datasets import make_moons, make_rings
-from mercer.multiclass import dietterich15, hadamard, row_distances
+from mercer.multiclass.codes import (
+    dietterich15,
+    hadamard,
+    row_distances,
+)
 from mercer.plots import DecisionRegionsDisplay, HeatMapDisplay
 from mercer.plots.rendering import inline_svg
 from mercer.studies.choices import choose

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mercer.runtime.public import public
 from mercer.studies.results import Item
 from mercer.studies.study import Study
 
@@ -34,6 +35,7 @@ class StudyReport(NamedTuple):
         return sum(outcome.seconds for outcome in self.outcomes)
 
 
+@public("mercer.studies")
 class Report(NamedTuple):
     """Everything that the page shows."""
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mercer.runtime.writing import replacing
 from mercer.studies.report.outcomes import Outcome
 from mercer.studies.results import from_json, to_json
-from mercer.writing import replacing
 
 __all__ = ["StoredResults", "step_key", "write_text"]
 

@@ -1,6 +1,0 @@
-"""Principal component analysis of data, and in the feature space of a kernel."""
-
-from mercer.components.kernel_pca import KernelPCA
-from mercer.components.pca import PCA
-
-__all__ = ["PCA", "KernelPCA"]

@@ -1,0 +1,1 @@
+"""Who computes kernel values and solutions: an engine for each kind of device."""

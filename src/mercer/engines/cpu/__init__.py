@@ -1,0 +1,1 @@
+"""The engine of processor threads: tiles of kernel values, and solvers on them."""

@@ -1,0 +1,316 @@
+"""How exact solutions are, rounding errors included, and whether they are the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
+
+from mercer.core.problem import DualProblem, Solution, certify, is_feasible
+from mercer.engines.cpu.coefficients import coefficient_matrix
+from mercer.engines.cpu.decompose import Task
+from mercer.engines.cpu.gram import TILES_PART, WholeGram, own_scratch, run_tiles
+from mercer.kernels.base import Definiteness, Kernel, evaluate_once
+from mercer.kernels.operand import Operand, Pair
+from mercer.runtime.memory import WORKERS, divide
+from mercer.runtime.threads import Threads
+
+__all__ = [
+    "Values",
+    "all_of",
+    "are_convex",
+    "are_spoilt",
+    "certifying_bytes",
+    "is_definite",
+    "kernel_values",
+    "products_on_support",
+    "refine",
+    "rounding_errors",
+    "some_rows",
+    "to_solution",
+]
+
+# Rows on which rounding errors are measured.
+SAMPLED_ROWS = 64
+# Support vectors that are looked at together.
+PART = 512
+LEAST_PART = 16
+# Tiles of so many support vectors by so many that are computed before they are summed.
+TILES_AT_ONCE = 64
+# Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
+# more rows, a part of so many is.
+TESTED_ROWS = 512
+# Eigenvalues of this size, in units of the rounding errors of a sum, count as 0.
+ROUNDING = 16.0
+
+#: gives the square of kernel values of some Gram rows
+Values = Callable[[NDArray], NDArray]
+
+
+def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
+    """Tell whether rounding or overflow alone keep a task from being certified."""
+    return any(
+        not task.gap + error < np.inf
+        or (task.done and task.gap + 2.0 * error > tol)
+        or not is_feasible(task.problem, task.beta)
+        for task, error in zip(tasks, errors, strict=True)
+    )
+
+
+def to_solution(task: Task, error: float, tol: float) -> Solution:
+    """Return what a task has come to.
+
+    It counts as solved if bounds and sums hold, and rounding cannot undo the gap.
+    """
+    found = task.certificate or certify(task.problem, task.beta, task.f)
+    is_within = found.kkt_gap + 2.0 * error <= tol
+    converged = is_within and is_feasible(task.problem, task.beta)
+    return Solution(
+        task.beta, task.f, *found[:4], task.n_iter, converged, found[4], 2.0 * error
+    )
+
+
+def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
+    """Return the part of a budget that :func:`rounding_errors` takes."""
+    wanted = WORKERS * _wanted(kernel)
+    return wanted if budget is None else min(wanted, budget // TILES_PART)
+
+
+def _wanted(kernel: Kernel) -> int:
+    """Return the memory that one thread takes at most to look at a part."""
+    n_leaves = sum(1 for _ in kernel.leaves())
+    return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
+
+
+def rounding_errors(
+    kernel: Kernel,
+    data: Operand | WholeGram,
+    tasks: list[Task],
+    threads: Threads,
+    budget: int | None = None,
+) -> NDArray:
+    """Estimate, for each task, the largest error of ``f`` that rounding has left.
+
+    ``f`` is computed anew on some rows, from kernel values in double precision, which
+    take at most :func:`certifying_bytes` of the budget.
+    """
+    errors = np.zeros(len(tasks))
+    n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
+    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
+    coefficients = coefficient_matrix(
+        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    )
+    used = np.flatnonzero(np.diff(coefficients.indptr))
+
+    def products(part: NDArray) -> NDArray:
+        if isinstance(data, WholeGram):
+            values = data.matrix[np.ix_(sample, part)].astype(np.float64)
+        else:
+            both = [_in_double(data, rows) for rows in (sample, part)]
+            values = kernel.evaluate(Pair(*both))
+        return (coefficients[part].T @ values.T).T
+
+    room = divide(certifying_bytes(kernel, budget), _wanted(kernel))
+    most = max(LEAST_PART, PART * room.each // _wanted(kernel))
+    parts = [used[first : first + most] for first in range(0, len(used), most)]
+    found = run_tiles([kernel], threads, products, parts, room.at_once)
+    exact = sum(found, np.zeros((len(sample), len(tasks))))
+    for t, task in enumerate(tasks):
+        own = task.gram_rows(np.arange(len(task.f)))
+        at = np.searchsorted(own, sample)
+        here = (at < len(own)) & (own[np.minimum(at, len(own) - 1)] == sample)
+        if here.any():
+            errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
+    return errors
+
+
+def refine(
+    kernel: Kernel,
+    data: Operand,
+    tasks: Sequence[Task],
+    threads: Threads,
+    budget: int | None = None,
+) -> None:
+    """Compute ``f`` anew on the support vectors, in double precision.
+
+    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
+    samples that are not support vectors hardly add to it. The KKT gap stays that of the
+    solver, for which rounding errors are estimated.
+    """
+    tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
+    found = products_on_support([kernel], data, tasks, threads, budget)
+    for task, (rows, values) in zip(tasks, found, strict=True):
+        before = task.certificate or certify(task.problem, task.beta, task.f)
+        task.f[rows] = values[0]
+        after = certify(task.problem, task.beta, task.f)
+        task.certificate = after._replace(kkt_gap=before.kkt_gap)
+
+
+def products_on_support(
+    kernels: Sequence[Kernel],
+    data: Operand,
+    tasks: Sequence[Task],
+    threads: Threads,
+    budget: int | None = None,
+) -> list[tuple[NDArray, NDArray]]:
+    """Return, for each task, its support vectors and ``K_k beta`` on these.
+
+    They are rows of the task, and values of shape (n_kernels, n_rows) that come from
+    kernel values in double precision, of which one triangle is computed.
+    """
+    by_row = [np.bincount(t.problem.row, t.beta, len(t.f)) for t in tasks]
+    rows = [np.flatnonzero(values) for values in by_row]
+    used = [task.gram_rows(own) for task, own in zip(tasks, rows, strict=True)]
+    groups = []
+    for together in _sharing(tasks, used):
+        everything = np.unique(np.concatenate([used[t] for t in together]))
+        weights = np.zeros((len(everything), len(together)))
+        at = [np.searchsorted(everything, used[t]) for t in together]
+        for column, t in enumerate(together):
+            weights[at[column], column] = by_row[t][rows[t]]
+        total = np.zeros((len(kernels), *weights.shape))
+        groups.append((together, at, everything, weights, total))
+    n_leaves = sum(1 for kernel in kernels for _ in kernel.leaves())
+    wanted = PART * PART * 8 * (2 + 2 * n_leaves)
+    room = divide(WORKERS * wanted if budget is None else budget, wanted)
+    part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
+    tiles = [
+        (g, slice(a, a + part), slice(b, b + part))
+        for g, group in enumerate(groups)
+        for b in range(0, len(group[2]), part)
+        for a in range(0, b + 1, part)
+    ]
+    is_shared = n_leaves > 1
+
+    def multiply(tile: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
+        g, left, right = tile
+        _, _, everything, weights, _ = groups[g]
+        anchor = _in_double(data, everything[right])
+        other = anchor if left == right else _in_double(data, everything[left])
+        pair = Pair(other, anchor, shared=is_shared, scratch=own_scratch())
+        above, below = [], []
+        for kernel in kernels:
+            values = evaluate_once(kernel, pair)
+            above.append(values @ weights[right])
+            below.append(values.T @ weights[left])
+        return np.array(above), np.array(below)
+
+    # A few at a time, for each has results to keep, and in order, so that sums do not
+    # depend on the threads.
+    for first in range(0, len(tiles), TILES_AT_ONCE):
+        batch = tiles[first : first + TILES_AT_ONCE]
+        results = run_tiles(kernels, threads, multiply, batch, room.at_once)
+        for (g, left, right), (above, below) in zip(batch, results, strict=True):
+            total = groups[g][-1]
+            total[:, left] += above
+            if left != right:
+                total[:, right] += below
+    found = {
+        t: total[:, at[column], column]
+        for together, at, _, _, total in groups
+        for column, t in enumerate(together)
+    }
+    return [(own, found[t]) for t, own in enumerate(rows)]
+
+
+def _in_double(data: Operand, rows: NDArray) -> Operand:
+    return Operand(data.raw_rows(rows).astype(np.float64, copy=False))
+
+
+def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
+    """Return which tasks are to share kernel values: where that makes them fewer."""
+    by_blocks: dict[tuple[int, ...], list[int]] = {}
+    for t, task in enumerate(tasks):
+        by_blocks.setdefault(tuple(task.blocks), []).append(t)
+    groups = []
+    for together in by_blocks.values():
+        union = np.unique(np.concatenate([used[t] for t in together]))
+        apart = sum(len(used[t]) ** 2 for t in together)
+        groups += [together] if len(union) ** 2 <= apart else [[t] for t in together]
+    return groups
+
+
+def are_convex(
+    kernel: Kernel,
+    values: Values,
+    problems: Sequence[tuple[DualProblem, NDArray]],
+) -> list[bool | None]:
+    """Tell of each problem whether it is convex; None if nothing speaks against it.
+
+    Beside each problem stand the Gram rows that it is on.
+    """
+    if kernel.definiteness >= Definiteness.CONDITIONAL:
+        return [True] * len(problems)
+    everything = np.unique(np.concatenate([rows for _, rows in problems]))
+    is_open = kernel.definiteness == Definiteness.UNKNOWN
+    if is_open or len(everything) <= TESTED_ROWS:
+        rows = some_rows(everything)
+        if is_definite(values(rows), np.zeros(len(rows), dtype=np.intp)):
+            return [True if len(rows) == len(everything) else None] * len(problems)
+    return [_is_convex(values, *problem, is_open) for problem in problems]
+
+
+def _is_convex(
+    values: Values, problem: DualProblem, gram_rows: NDArray, is_open: bool
+) -> bool | None:
+    """Test one problem; where it is large, only in part and if the matter is open."""
+    can_move = problem.hi > problem.lo
+    rows, at = np.unique(problem.row[can_move], return_index=True)
+    chosen = some_rows(np.arange(len(rows)))
+    if len(chosen) < len(rows) and not is_open:
+        return False
+    group = problem.group[can_move][at[chosen]]
+    if len(rows) < can_move.sum():
+        group[:] = 0  # each sample is in both groups, so that one sum is all that stays
+    if not is_definite(values(gram_rows[rows[chosen]]), group):
+        return False
+    return True if len(chosen) == len(rows) else None
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return False if one is, else None if one is, else True."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def some_rows(rows: NDArray) -> NDArray:
+    """Return as many rows as can be tested, from all parts of what there is."""
+    count = min(len(rows), TESTED_ROWS)
+    return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
+
+
+def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
+    """Return a function that gives the square of kernel values of some Gram rows."""
+
+    def values(rows: NDArray) -> NDArray:
+        if isinstance(data, WholeGram):
+            return data.matrix[np.ix_(rows, rows)]
+        part = _in_double(data, rows)
+        return kernel.evaluate(Pair(part, part))
+
+    return values
+
+
+def is_definite(K: NDArray, group: NDArray) -> bool:
+    """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
+
+    Rounding of the values, which a matrix of low rank would not survive otherwise, is
+    allowed for.
+    """
+    if not np.isfinite(K).all():
+        return False
+    error = ROUNDING * np.finfo(K.dtype).eps * len(K) * np.abs(K).max(initial=0.0)
+    centred = 0.5 * (K + K.T).astype(np.float64, copy=False)
+    groups = np.unique(group)
+    for g in groups:
+        own = slice(None) if len(groups) == 1 else group == g
+        centred[own] -= centred[own].mean(axis=0)
+        centred[:, own] -= centred[:, own].mean(axis=1, keepdims=True)
+    centred[np.diag_indices(len(K))] += max(float(error), 1e-300)
+    # The transpose is the same matrix, in the order that needs no copy.
+    _, info = dpotrf(centred.T, overwrite_a=True, clean=False)
+    return info == 0

@@ -1,0 +1,304 @@
+r"""The working-set solver, for Gram matrices that are computed row by row.
+
+In each round every problem picks a working set of variables: some of them new ones
+that violate strongly, the rest kept from before.  The rows of all working sets are then
+computed together, in batches large enough for the matrix product; each problem solves
+its working set with the pair solver, and brings its :math:`f = K\beta` up to date from
+the same rows.  Problems go round in step, so that a row that several of them want is
+computed once, and nothing depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.choice import choose_set
+from mercer.core.problem import (
+    Certificate,
+    DualProblem,
+    Layout,
+    certify,
+    layout,
+)
+from mercer.core.rows import add_rows, extend_square
+from mercer.core.smo import minimise_pairs
+
+__all__ = ["Task", "decompose", "refresh"]
+
+# The inner problems are solved this much more tightly than the outer one is violated.
+INNER_TOLERANCE = 0.03
+# New variables in a working set: few at first, when nothing tells good ones from bad.
+FIRST_FRESH = 64
+MOST_FRESH = 128
+# ... but all problems together should ask for enough rows to fill a matrix product.
+ALL_FRESH = 256
+
+
+class Rows(Protocol):
+    """What the solver needs of a Gram matrix (see :mod:`mercer.engines.cpu.gram`)."""
+
+    starts: list[int]
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def dtype(self) -> Any: ...
+
+    def provide(self, demands: Sequence[Any]) -> None: ...
+
+    def source(self, block: int) -> Any: ...
+
+
+class Wanted(NamedTuple):
+    """Rows that a task wants of one block."""
+
+    block: int
+    rows: NDArray[np.intp]
+
+
+class Task:
+    """One problem on some blocks of the Gram matrix, and where its solution stands."""
+
+    def __init__(self, problem: DualProblem, blocks: Sequence[int], starts: list[int]):
+        self.problem = problem
+        self.blocks = list(blocks)
+        self.columns = np.array([starts[b : b + 2] for b in blocks], dtype=np.int64)
+        #: first row of each block in the problem's own numbering, then the end
+        self.offsets = np.append(0, np.cumsum(np.diff(self.columns, axis=1)))
+        self.beta = problem.start.copy()
+        self.f = np.zeros(int(self.offsets[-1]))
+        self.fresh = FIRST_FRESH  #: how many new variables the next set may have
+        self.n_iter = 0
+        self.gap = np.inf
+        self.stalled = False
+        self.done = False
+        self.certificate: Certificate | None = None  #: of where it stands, if known
+        self.working_set = np.empty(0, dtype=np.int64)
+        self._new = self.working_set  #: positions of the latest members
+        self._square: NDArray | None = None
+        self.moved: tuple[NDArray, NDArray] = (np.empty(0, np.int64), np.empty(0))
+
+    def layout(self) -> Layout:
+        """Describe the problem's place in a whole matrix."""
+        return layout(self.problem, self.columns)
+
+    def gram_rows(self, rows: NDArray) -> NDArray:
+        """Turn the problem's own row numbers into those of the Gram matrix."""
+        which = np.searchsorted(self.offsets, rows, side="right") - 1
+        return rows - self.offsets[which] + self.columns[which, 0]
+
+    def choose(self, size: int, fresh: int, tol: float) -> None:
+        """Pick the next working set, and see whether the problem is solved.
+
+        Members that stay keep their position, so that their part of the square Gram
+        matrix stays too; new ones take the places of those that leave, or come last.
+        """
+        problem = self.problem
+        chosen, self.gap = choose_set(
+            problem, self.beta, self.f, self.working_set, size, fresh, tol
+        )
+        self.done = self.gap <= tol
+        # Where overflow has left no number to compare, nothing is chosen.
+        self.stalled = not (self.done or chosen.any())
+        if self.done or self.stalled:
+            self.working_set = self._new = np.empty(0, dtype=np.int64)
+            self._square = None
+            return
+        if problem.group[-1] > 0:
+            # Groups must stay together, so members cannot keep their positions.
+            self.working_set = np.flatnonzero(chosen)
+            self._new = np.arange(len(self.working_set))
+            return
+        leaving = np.flatnonzero(~chosen[self.working_set])
+        chosen[self.working_set] = False
+        coming = np.flatnonzero(chosen)
+        old = len(self.working_set)
+        added = np.arange(old, old + len(coming) - len(leaving))
+        self._new = np.concatenate([leaving, added])
+        members = np.concatenate([self.working_set, np.empty(len(added), np.int64)])
+        members[self._new] = coming
+        self.working_set = members
+
+    def note(self, outcome: tuple[int, float, bool], tol: float) -> None:
+        """Take down how a run of another solver ended."""
+        n_iter, _, self.stalled = outcome
+        self.n_iter += n_iter
+        self.certificate = certify(self.problem, self.beta, self.f)
+        self.gap = self.certificate.kkt_gap
+        self.done = self.gap <= tol
+
+    def wanted(self) -> list[Wanted]:
+        """Return the rows that the working set needs, for each block."""
+        rows = self.gram_rows(np.unique(self.problem.row[self.working_set]))
+        return [Wanted(block, rows) for block in self.blocks]
+
+    def improve(
+        self, gram: Rows, size: int, tol: float, max_iter: int, stop: NDArray
+    ) -> None:
+        """Solve the working set, and note which rows moved by how much."""
+        ws = self.working_set
+        problem = self.problem
+        rows = problem.row[ws]
+        square = self._extend_square(gram, rows, size)
+        p, lo, hi, start = (v[ws] for v in problem[:4])
+        part = DualProblem(p, lo, hi, start, np.arange(len(ws)), problem.group[ws])
+        beta, f = self.beta[ws], self.f[rows]
+        inner_tol = max(INNER_TOLERANCE * self.gap, 0.5 * tol)
+        steps = max_iter - self.n_iter
+        n_iter, _, _ = minimise_pairs(
+            square, layout(part), part, beta, f, inner_tol, steps, stop
+        )
+        change = beta - self.beta[ws]
+        self.beta[ws] = beta
+        self.certificate = None
+        self.n_iter += n_iter
+        moved = np.flatnonzero(change)
+        self.moved = _sum_by_row(rows[moved], change[moved])
+        self.stalled = len(moved) == 0
+
+    def _extend_square(self, gram: Rows, rows: NDArray, size: int) -> NDArray:
+        """Bring the Gram matrix of the working set up to date."""
+        new = self._new
+        new_rows = self.gram_rows(rows[new])
+        square = self._square
+        if square is None:
+            size = min(size, len(self.problem.p))
+            square = self._square = np.empty((size, size), dtype=gram.dtype)
+        for b, block in enumerate(self.blocks):
+            pool, slot, column = gram.source(block)
+            first, last = self.offsets[b], self.offsets[b + 1]
+            position = np.flatnonzero((rows >= first) & (rows < last))
+            columns = rows[position] - first + column
+            extend_square(pool, slot[new_rows], new, columns, position, square)
+        return square
+
+    def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
+        """Bring a stretch of ``f`` up to date, columns first to stop of a block."""
+        b = self.blocks.index(block)
+        pool, slot, column = gram.source(block)
+        rows, weight = self.moved
+        f = self.f[self.offsets[b] + first : self.offsets[b] + stop]
+        add_rows(pool, slot[self.gram_rows(rows)], weight, column + first, f)
+
+
+class Workers(Protocol):
+    """Threads (see :mod:`mercer.runtime.threads`)."""
+
+    count: int
+    stop: NDArray[np.uint8]
+
+    def map(self, function: Callable, items: Iterable) -> list: ...
+
+
+def decompose(
+    gram: Rows,
+    tasks: Sequence[Task],
+    tol: float,
+    max_iter: int,
+    threads: Workers,
+    size: int,
+    n_active: int,
+    on_round: Callable[[Sequence[Task]], None] | None = None,
+) -> None:
+    """Solve all tasks to ``tol``, round by round, from where they stand.
+
+    At most ``n_active`` are under way at once, with working sets of ``size`` variables.
+    """
+    size = max(2, min(size, gram.capacity))
+    waiting = list(tasks)
+    active: list[Task] = []
+    while (waiting or active) and not threads.stop[0]:
+        _admit(waiting, active, gram, size, n_active)
+        threads.map(
+            lambda task: task.choose(size, min(task.fresh, max(2, size // 2)), tol),
+            active,
+        )
+        active = [
+            t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)
+        ]
+        if active:
+            gram.provide([w for task in active for w in task.wanted()])
+            threads.map(
+                lambda task: task.improve(gram, size, tol, max_iter, threads.stop),
+                active,
+            )
+            _update(gram, active, threads)
+        most = min(max(MOST_FRESH, ALL_FRESH // max(len(active), 1)), max(2, size // 2))
+        for task in active:
+            task.fresh = min(2 * task.fresh, most)
+        if on_round is not None:
+            on_round(tasks)
+
+
+def _admit(
+    waiting: list[Task], active: list[Task], gram: Rows, size: int, n_active: int
+) -> None:
+    """Let tasks begin as long as the working sets of all fit the budget.
+
+    Those go first that share their blocks with tasks under way: the more rows one block
+    is asked for at a time, the better for the matrix product, and the rows of samples
+    with their own class serve all.
+    """
+    in_use = [0] * len(gram.starts)
+    for task in active:
+        for b in task.blocks:
+            in_use[b] += 1
+
+    def rank(task: Task) -> tuple[int, int]:
+        used = [in_use[b] for b in task.blocks]
+        return used.count(0), -sum(used)
+
+    while waiting and len(active) < n_active:
+        task = min(waiting, key=rank)
+        if active and any((in_use[b] + 1) * size > gram.capacity for b in task.blocks):
+            break
+        waiting.remove(task)
+        active.append(task)
+        for b in task.blocks:
+            in_use[b] += 1
+
+
+def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
+    threads.map(
+        lambda job: job[0].update(gram, *job[1:]), _stretches(tasks, threads.count)
+    )
+
+
+def refresh(gram: Rows, task: Task, threads: Workers) -> None:
+    """Recompute ``f`` from ``beta``, as many rows at a time as fit the budget."""
+    rows, weight = _sum_by_row(task.problem.row, task.beta)
+    keep = weight != 0
+    rows, weight = rows[keep], weight[keep]
+    task.f[:] = 0.0
+    for first in range(0, len(rows), gram.capacity):
+        part = slice(first, first + gram.capacity)
+        wanted = task.gram_rows(rows[part])
+        gram.provide([Wanted(block, wanted) for block in task.blocks])
+        task.moved = (rows[part], weight[part])
+        _update(gram, [task], threads)
+
+
+def _stretches(tasks: list[Task], n_threads: int) -> list[tuple[Task, int, int, int]]:
+    """Split the updates of ``f`` so that every thread has some."""
+    per_task = -(-n_threads // len(tasks))
+    jobs = []
+    for task in tasks:
+        for b, block in enumerate(task.blocks):
+            width = int(task.offsets[b + 1] - task.offsets[b])
+            step = max(1, -(-width // per_task))
+            jobs += [
+                (task, block, first, min(first + step, width))
+                for first in range(0, width, step)
+            ]
+    return jobs
+
+
+def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:
+    """Add up the changes of variables that share a Gram row."""
+    unique, at = np.unique(rows, return_inverse=True)
+    return unique, np.bincount(at, weights=change, minlength=len(unique))

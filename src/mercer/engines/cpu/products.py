@@ -1,0 +1,239 @@
+r"""Products of a Gram matrix with a few vectors, within the memory budget.
+
+The matrix is divided into strips of rows, and only the part of a strip from the
+diagonal to the right is used: :math:`K V` uses a strip :math:`T` twice, once for its
+own rows and once, transposed, for the rows of its columns.  As many strips are kept as
+fit into the budget; the others are computed again for every product.  Products are
+computed in the precision of the data and added in double precision, in an order that
+does not depend on the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.engines.cpu.gram import Tiles, plan_tiles
+from mercer.kernels.base import Kernel
+from mercer.kernels.given import Custom
+from mercer.kernels.operand import Operand
+from mercer.runtime.threads import Threads
+
+__all__ = ["GivenProduct", "GramProduct", "centred_times"]
+
+# Number of rows in a strip. They are few, because values below the diagonal are wasted.
+STRIP_ROWS = 256
+# Number of strips whose products are computed before they are added.
+STRIPS_AT_ONCE = 8
+# Number of columns in a tile that is computed, and in a piece that is multiplied. A
+# piece is read twice, and should stay in the processor's cache in between.
+TILE_COLUMNS = 4096
+PIECE_COLUMNS = 1024
+# Number of rows in a tile of chosen columns, which are computed as rows.
+TILE_ROWS = 512
+
+
+class GramProduct:
+    """A symmetric Gram matrix that is computed from samples and multiplies vectors."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        operand: Operand,
+        budget: int,
+        threads: Threads,
+        work: int = 0,
+    ):
+        """Keep what fits into the budget beside tiles and ``work`` bytes.
+
+        What is left out are the arrays that callers have in hand while they multiply;
+        products themselves keep to a quarter of ``work``.
+        """
+        self.dtype = operand.dtype
+        self.n = len(operand)
+        self.diag = np.asarray(kernel.diagonal(operand), dtype=np.float64)
+        self._operand = operand
+        self._threads = threads
+        self._tile_of = Tiles(kernel)
+        self._alone = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+        self._tiling = plan_tiles([kernel], operand, budget)
+        self._work = work
+        height, self._width = self._tiling.shape(STRIP_ROWS, TILE_COLUMNS)
+        starts = range(0, self.n, height)
+        self._strips = [slice(a, min(a + height, self.n)) for a in starts]
+        self._kept: dict[int, NDArray] = {}
+        self._fill(max(0, budget - self._tiling.n_bytes - work))
+
+    def _fill(self, budget: int) -> None:
+        """Compute and keep the first strips, as many as the budget allows."""
+        shapes = [(s.stop - s.start, self.n - s.start) for s in self._strips]
+        ends = np.cumsum([height * width for height, width in shapes])
+        count = int(np.searchsorted(ends, budget // self.dtype.itemsize, "right"))
+        # One large array is allocated faster than many small ones.
+        room = np.empty(ends[count - 1] if count else 0, dtype=self.dtype)
+
+        def keep(k: int) -> None:
+            rows, (height, width) = self._strips[k], shapes[k]
+            strip = room[ends[k] - height * width : ends[k]].reshape(height, width)
+            for columns, values in self._tiles(rows):
+                first, stop = columns.start - rows.start, columns.stop - rows.start
+                strip[:, first:stop] = values
+            self._kept[k] = strip
+
+        self._run(keep, list(range(count)))
+
+    def _run(self, work: Any, items: list[int]) -> list:
+        if self._alone:  # a user's own function is called by one thread at a time
+            return self._threads.map(lambda some: [work(k) for k in some], [items])[0]
+        return self._threads.map(work, items, at_once=self._tiling.at_once)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are in memory."""
+        return len(self._kept) == len(self._strips)
+
+    @cached_property
+    def sums(self) -> NDArray:
+        """The sum of each row, in double precision."""
+        return self.times(np.ones((self.n, 1))).ravel()
+
+    def _tiles(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
+        """Compute the tiles of a strip, one after the other."""
+        left = self._operand.rows(rows)
+        for first in range(rows.start, self.n, self._width):
+            columns = slice(first, min(first + self._width, self.n))
+            values = self._tile_of(left, self._operand.rows(columns))
+            if first == rows.start:
+                np.fill_diagonal(values, self.diag[rows])
+            yield columns, values
+
+    def _pieces(self, k: int) -> Iterator[tuple[slice, NDArray]]:
+        """Yield a strip in pieces whose widths do not depend on what is kept.
+
+        What "auto" keeps depends on the memory that is free, and sums over pieces of
+        other widths are rounded otherwise: results would change from run to run.
+        """
+        rows = self._strips[k]
+        if k in self._kept:
+            parts = iter([(slice(rows.start, self.n), self._kept[k])])
+        else:
+            parts = self._tiles(rows)
+        for columns, values in parts:
+            for first in range(0, values.shape[1], PIECE_COLUMNS):
+                piece = values[:, first : first + PIECE_COLUMNS]
+                start = columns.start + first
+                yield slice(start, start + piece.shape[1]), piece
+
+    def times(self, V: NDArray) -> NDArray:
+        """Return ``K @ V``, shape (n, p), in double precision."""
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        W = np.ascontiguousarray(V.T)
+        result = np.zeros(W.shape)
+
+        def part(k: int) -> tuple[NDArray, NDArray]:
+            rows = self._strips[k]
+            own = np.zeros((rows.stop - rows.start, V.shape[1]))
+            others = np.empty((V.shape[1], self.n - rows.start), dtype=self.dtype)
+            for columns, values in self._pieces(k):
+                own += values @ V[columns]
+                first, stop = columns.start - rows.start, columns.stop - rows.start
+                np.matmul(W[:, rows], values, out=others[:, first:stop])
+            return own, others
+
+        # The sums are the same for any number of strips.
+        at_once = STRIPS_AT_ONCE
+        if self._work:
+            room = self._work // 4 // (V.shape[1] * self.n * self.dtype.itemsize)
+            at_once = int(np.clip(room, 1, STRIPS_AT_ONCE))
+        for first in range(0, len(self._strips), at_once):
+            some = list(range(first, min(first + at_once, len(self._strips))))
+            for k, (own, others) in zip(some, self._run(part, some), strict=True):
+                rows = self._strips[k]
+                result[:, rows] += own.T
+                # The square on the diagonal must only be added once.
+                result[:, rows.stop :] += others[:, len(own) :]
+        return np.ascontiguousarray(result.T)
+
+    def columns(self, index: NDArray) -> NDArray:
+        """Return some columns, shape (n, m), in the precision of the data."""
+        index = np.asarray(index, dtype=np.intp)
+        found = np.empty((self.n, len(index)), dtype=self.dtype)
+        # Chosen rows on the left: what the right side needs is derived once for all.
+        height, width = self._tiling.shape(TILE_ROWS, TILE_COLUMNS)
+        parts = [slice(a, a + height) for a in range(0, len(index), height)]
+        lefts = [self._operand.rows(index[part]) for part in parts]
+        places = range(0, self.n, width)
+        tiles = [(p, first) for p in range(len(parts)) for first in places]
+
+        def fill(t: int) -> None:
+            p, first = tiles[t]
+            rows = slice(first, min(first + width, self.n))
+            found[rows, parts[p]] = self._tile_of(lefts[p], self._operand.rows(rows)).T
+
+        self._run(fill, list(range(len(tiles))))
+        found[index, np.arange(len(index))] = self.diag[index]
+        return found
+
+    def whole(self) -> NDArray:
+        """Return the whole matrix, in the precision of the data."""
+        matrix = np.empty((self.n, self.n), dtype=self.dtype)
+
+        def fill(k: int) -> None:
+            rows = self._strips[k]
+            for columns, values in self._pieces(k):
+                matrix[rows, columns] = values
+                matrix[columns, rows] = values.T
+            # In the square on the diagonal, the upper triangle is used for both.
+            square = matrix[rows, rows]
+            square[:] = np.triu(square) + np.triu(square, 1).T
+
+        self._run(fill, list(range(len(self._strips))))
+        return matrix
+
+
+class GivenProduct:
+    """A Gram matrix in memory, given by the user or computed by a function."""
+
+    is_whole = True
+
+    def __init__(self, matrix: NDArray, threads: Threads):
+        self.dtype = matrix.dtype
+        self.n = len(matrix)
+        self.diag = np.array(matrix.diagonal(), dtype=np.float64)
+        self._matrix = matrix
+        self._threads = threads
+
+    @cached_property
+    def sums(self) -> NDArray:
+        """The sum of each row, in double precision."""
+        return self.times(np.ones((self.n, 1))).ravel()
+
+    def times(self, V: NDArray) -> NDArray:
+        """Return ``K @ V``, shape (n, p), in double precision."""
+        V = np.ascontiguousarray(V, dtype=self.dtype)
+        result = np.empty(V.shape)
+
+        def fill(first: int) -> None:
+            rows = slice(first, first + 4 * STRIP_ROWS)
+            result[rows] = self._matrix[rows] @ V
+
+        self._threads.map(fill, range(0, self.n, 4 * STRIP_ROWS))
+        return result
+
+    def columns(self, index: NDArray) -> NDArray:
+        """Return some columns, shape (n, m)."""
+        return self._matrix[:, index]
+
+    def whole(self) -> NDArray:
+        """Return a copy of the matrix."""
+        return self._matrix.copy()
+
+
+def centred_times(product: GramProduct | GivenProduct, V: NDArray) -> NDArray:
+    r"""Return :math:`H K H V` with :math:`H = I - 11^T / n`."""
+    found = product.times(V - V.mean(axis=0))
+    return found - found.mean(axis=0)

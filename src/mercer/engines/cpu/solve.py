@@ -1,0 +1,469 @@
+"""From tasks to solutions: which solver runs on which kind of Gram matrix.
+
+Whatever the solver, the answer is certified here in the same way: the gradient's
+rounding errors are estimated from kernel values in double precision, and count against
+the tolerance.  Where single precision is not enough for that, the fit goes on in double
+precision from where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
+from mercer.core.smo import Outcome, solve_whole
+from mercer.core.textbook import BY_ROWS, IN_MEMORY
+from mercer.engines.cpu.blocks import RUN_COLUMNS, BlockGram
+from mercer.engines.cpu.certificates import (
+    are_spoilt,
+    certifying_bytes,
+    refine,
+    rounding_errors,
+    to_solution,
+)
+from mercer.engines.cpu.decompose import Task, decompose, refresh
+from mercer.engines.cpu.gram import (
+    USUAL,
+    Demand,
+    RowGram,
+    Tiling,
+    WholeGram,
+    is_custom,
+    plan_tiles,
+)
+from mercer.kernels.base import Kernel
+from mercer.kernels.operand import Operand
+from mercer.runtime.memory import WORKERS, budget_bytes, divide
+from mercer.runtime.threads import Threads
+
+__all__ = [
+    "MOST_FOR_ROUNDING",
+    "MOST_STEPS",
+    "POLISHED",
+    "SAFETY",
+    "SOLVERS",
+    "Progress",
+    "Settings",
+    "TaskSpec",
+    "solve_and_polish",
+    "solve_many",
+    "tries_single",
+]
+
+SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
+
+# Solvers stop at this part of the tolerance; the rest is for rounding errors.
+SAFETY = 0.9
+# Most of the tolerance that may go to rounding errors in single precision.
+MOST_FOR_ROUNDING = 0.6
+# From this tolerance and number of samples on, single precision is tried first.
+LEAST_FOR_SINGLE = 1e-4
+SINGLE_FROM = 2000
+# Up to this many samples the whole matrix costs less than choosing rows.
+WHOLE_LIMIT = 8000
+# ... and of regression, where most samples end up as support vectors.
+WHOLE_LIMIT_OF_REGRESSION = 16_000
+# Up to this many samples a task that has not all of them gets a matrix of its own.
+SMALL_TASK = 2000
+# Up to this many variables a task is solved to a part of the tolerance, if so many
+# steps per variable are enough.
+POLISHED = 320
+POLISH = 1e-7
+POLISHING_STEPS = 20
+# Steps without a limit of the user's: data of a bad scale would ask for 1e12 of them.
+MOST_STEPS = 10_000_000
+# Enough problems at once to fill the matrix products; those that are done leave their
+# memory to the next.
+MOST_ACTIVE = 14
+# A row that has left the working sets hardly ever comes back.
+PATIENCE = 0
+# Largest working set: its Gram matrix should stay in a processor's cache.
+LARGEST_SET = 1536
+
+
+class Settings(NamedTuple):
+    """How to solve."""
+
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    cache_size: float | str = "auto"
+    shrinking: bool = True
+    seed: int = 0
+    precise: bool = False  #: whether single precision is out of the question
+    #: every so-many-th task is certified in double precision; 0 is none
+    refines: int = 0
+
+
+class TaskSpec(NamedTuple):
+    """A problem, and the blocks of samples that its rows are, in order."""
+
+    problem: DualProblem
+    blocks: tuple[int, ...]
+
+
+Progress = Callable[[Sequence[Task]], None]
+
+
+def solve_many(
+    kernel: Kernel,
+    data: Operand | WholeGram,
+    starts: Sequence[int],
+    specs: Sequence[TaskSpec],
+    settings: Settings,
+    threads: Threads,
+    progress: Progress | None = None,
+) -> list[Solution]:
+    """Solve all tasks on one Gram matrix, and certify the solutions.
+
+    ``data`` are the samples in the order of their blocks, or a whole Gram matrix;
+    ``starts`` is where the blocks begin, then the end.
+    """
+    tasks = [Task(spec.problem, spec.blocks, list(starts)) for spec in specs]
+    tol = settings.tol
+    first = data
+    if isinstance(data, Operand) and tries_single(kernel, data, settings):
+        first = data.astype(np.float32)
+    budget = budget_bytes(settings.cache_size)
+    # What certificates take is set aside.
+    rest = budget - certifying_bytes(kernel, budget)
+    solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
+    solve(SAFETY * tol)
+    errors = rounding_errors(kernel, data, tasks, threads, budget)
+    if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
+        # Smaller steps left undone make up for larger errors.
+        solve(tol - 2.5 * errors.max())
+        errors = rounding_errors(kernel, data, tasks, threads, budget)
+    if (
+        are_spoilt(tasks, errors, tol)
+        and isinstance(data, Operand)
+        and first.dtype == np.float32
+    ):
+        del solve, first
+        again = [
+            spec._replace(problem=spec.problem._replace(start=task.beta))
+            if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
+            else spec
+            for spec, task in zip(specs, tasks, strict=True)
+        ]
+        precise = settings._replace(precise=True)
+        double = data.astype(np.float64)
+        solutions = solve_many(
+            kernel, double, starts, again, precise, threads, progress
+        )
+        return [
+            s._replace(n_iter=s.n_iter + t.n_iter)
+            for s, t in zip(solutions, tasks, strict=True)
+        ]
+    is_single = first.dtype == np.float32 and not is_custom(kernel)
+    if settings.refines and is_single and isinstance(data, Operand):
+        del solve, first  # their memory is for what follows
+        refine(kernel, data, tasks[:: settings.refines], threads, budget)
+    return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
+
+
+def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
+    """Decide whether to work on double-precision data in single precision first.
+
+    It takes half the time and memory, and the rounding errors are known afterwards.
+    """
+    return (
+        data.dtype == np.float64
+        and not settings.precise
+        and settings.tol >= LEAST_FOR_SINGLE
+        and settings.solver in ("auto", "smo", "decompose")
+        and len(data) >= SINGLE_FROM
+        and not is_custom(kernel)
+    )
+
+
+def _prepare(
+    kernel: Kernel,
+    data: Operand | WholeGram,
+    starts: Sequence[int],
+    tasks: list[Task],
+    settings: Settings,
+    threads: Threads,
+    progress: Progress | None,
+    budget: int,
+) -> Callable[[float], None]:
+    """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
+    max_iter = settings.max_iter
+    if max_iter < 0:
+        max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
+    tiling = USUAL
+    if isinstance(data, Operand):
+        tiling = plan_tiles([kernel], data, budget)
+        at_once = _blocks_at_once(kernel, data, starts, tasks, settings, tiling, budget)
+        if at_once:
+            blocks = BlockGram(kernel, data, starts, threads, at_once)
+            return partial(
+                _solve_small, blocks, tasks, max_iter, settings.shrinking, threads,
+                progress, at_once,
+            )  # fmt: skip
+        budget -= tiling.n_bytes
+        if _wants_whole(data, tasks, settings, budget):
+            data = WholeGram.compute(kernel, data, starts, threads, tiling)
+            budget -= data.matrix.nbytes
+    solver = settings.solver
+    if solver == "auto":
+        solver = "smo" if isinstance(data, WholeGram) else "decompose"
+    n_active, size = _working_sets(len(tasks), data.dtype, budget)
+    if isinstance(data, WholeGram):
+        gram: WholeGram | RowGram = data
+    else:
+        squares = n_active * size * size * data.dtype.itemsize
+        patience = PATIENCE if solver == "decompose" else None
+        rest = budget - squares
+        gram = RowGram(kernel, data, starts, rest, threads, patience, tiling)
+    for task in tasks:
+        refresh(gram, task, threads)
+
+    def solve(tol: float) -> None:
+        if solver == "decompose":
+            decompose(gram, tasks, tol, max_iter, threads, size, n_active, progress)
+            return
+        after_each = None if progress is None else (lambda: progress(tasks))
+        if isinstance(gram, WholeGram) and solver in ("smo", *IN_MEMORY):
+            room = divide(budget, _copy(gram, tasks, solver), min(len(tasks), WORKERS))
+            threads.map(
+                lambda task: _in_memory(
+                    gram, task, solver, tol, max_iter, settings, threads.stop, room.each
+                ),
+                tasks,
+                after_each,
+                room.at_once,
+            )
+            return
+        for task in tasks:
+            _by_rows(gram, task, solver, tol, max_iter, threads.stop)
+            if after_each is not None:
+                after_each()
+
+    return solve
+
+
+def _blocks_at_once(
+    kernel: Kernel,
+    data: Operand,
+    starts: Sequence[int],
+    tasks: list[Task],
+    settings: Settings,
+    tiling: Tiling,
+    budget: int,
+) -> int:
+    """Return how many threads can give tasks a Gram matrix of their own; 0 for none.
+
+    Each has the matrix of a task, and computes tiles of whole blocks. There must be
+    room for the usual number of threads, or for all tasks.
+    """
+    largest = max(len(task.f) for task in tasks)
+    sizes = np.diff(starts)
+    if (
+        settings.solver != "auto"
+        or largest > min(SMALL_TASK, len(data) // 2)
+        or is_custom(kernel)
+    ):
+        return 0
+    tile = int(sizes.max()) * max(RUN_COLUMNS, int(sizes.max()))
+    # Shrinking copies at most a quarter of the matrix.
+    own = largest**2 + largest**2 // 4
+    each = own * data.dtype.itemsize + int(tile * tiling.bytes_per_value)
+    left = budget - int((sizes.astype(np.int64) ** 2).sum()) * data.dtype.itemsize
+    at_once = max(0, left) // each
+    return at_once if at_once >= min(WORKERS, len(tasks)) else 0
+
+
+def _copy(gram: WholeGram, tasks: list[Task], solver: str) -> int:
+    """Return the memory that a solver would take to copy a part of the matrix."""
+    if solver == "smo":  # half of the variables, in shrinking
+        values = max(len(task.beta) for task in tasks) ** 2 // 4
+    else:
+        values = (
+            max((len(task.f) for task in tasks if not _is_all(gram, task)), default=0)
+            ** 2
+        )
+    return max(1, values * gram.dtype.itemsize)
+
+
+def _is_all(gram: WholeGram, task: Task) -> bool:
+    """Tell whether the rows of a task are all rows of the matrix, in their order."""
+    return len(task.f) == len(gram.matrix) and bool((np.diff(task.blocks) == 1).all())
+
+
+def _solve_small(
+    gram: BlockGram,
+    tasks: list[Task],
+    max_iter: int,
+    shrinking: bool,
+    threads: Threads,
+    progress: Progress | None,
+    at_once: int,
+    tol: float,
+) -> None:
+    """Solve tasks one by one, each on its own matrix; tasks on the same share it."""
+    together: dict[tuple[int, ...], list[Task]] = {}
+    for task in tasks:
+        together.setdefault(tuple(task.blocks), []).append(task)
+
+    def solve(run: list[tuple[int, ...]]) -> None:
+        for blocks, square in gram.squares(run):
+            for task in together[blocks]:
+                _solve_on(square, task, tol, max_iter, shrinking, threads.stop)
+
+    after_each = None if progress is None else (lambda: progress(tasks))
+    threads.map(solve, gram.runs(together), after_each, at_once)
+
+
+def _solve_on(
+    square: NDArray,
+    task: Task,
+    tol: float,
+    max_iter: int,
+    shrinking: bool,
+    stop: NDArray,
+) -> None:
+    """Solve a task on its own matrix."""
+    problem, beta, f = task.problem, task.beta, task.f
+    if beta.any():
+        f[:] = square @ np.bincount(problem.row, beta, len(f))
+    steps = max_iter - task.n_iter
+    outcome = solve_and_polish(
+        square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
+    )
+    task.note(outcome, tol)
+
+
+def solve_and_polish(
+    K: NDArray,
+    where: Layout,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+    shrinking: bool,
+    room: int | None = None,
+) -> Outcome:
+    """Solve a task, and if it is small, and in double precision, go on for a while.
+
+    It costs next to nothing, and the answer then does not depend on how the kernel
+    values were rounded, which in small problems decides between equals. Shrinking
+    copies at most ``room`` bytes of the matrix.
+    """
+    outcome = solve_whole(
+        K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
+    )
+    m = len(beta)
+    if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
+        return outcome
+    saved = beta.copy(), f.copy()
+    steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
+    more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
+    n_iter = outcome.n_iter + more.n_iter
+    # Many steps add up their rounding errors. A product has hardly any, and if they
+    # were larger than the tolerance, a few more steps from there will do.
+    column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
+    f[:] = K[np.ix_(column, column)] @ np.bincount(problem.row, beta, len(f))
+    last = solve_whole(K, where, problem, beta, f, tol, max_iter - n_iter, stop, False)
+    if last.gap > tol:  # steps lessen the objective, not always the gap
+        (beta[:], f[:]), last = saved, outcome._replace(n_iter=last.n_iter)
+    return last._replace(n_iter=n_iter + last.n_iter)
+
+
+def _wants_whole(
+    data: Operand, tasks: list[Task], settings: Settings, budget: int
+) -> bool:
+    """Decide whether the whole matrix is to be computed, or refuse."""
+    n = len(data)
+    if settings.solver in IN_MEMORY:
+        # They work on a copy, unless the task has all samples.
+        largest = max((len(task.f) for task in tasks if len(task.f) < n), default=0)
+        values = n * n + largest * largest
+    else:
+        values = n * n * 5 // 4  # with room for shrinking
+    needed = values * data.dtype.itemsize
+    if settings.solver in ("smo", *IN_MEMORY):
+        if needed > budget:
+            raise MemoryError(
+                f"solver={settings.solver!r} needs the whole Gram matrix, "
+                f"{needed / 2**20:.3g} MB for {n} samples; cache_size="
+                f"{settings.cache_size!r} leaves {budget / 2**20:.3g} MB for it. Raise "
+                "cache_size, or use solver='decompose'."
+            )
+        return True
+    is_regression = len(tasks[0].problem.p) > len(tasks[0].f)
+    limit = WHOLE_LIMIT_OF_REGRESSION if is_regression else WHOLE_LIMIT
+    return settings.solver == "auto" and n <= limit and needed <= budget
+
+
+def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
+    """Return how many tasks may be under way at once, and their working sets' size."""
+    quarter = budget // 4
+    size = int(np.clip(np.sqrt(quarter / dtype.itemsize), 2, LARGEST_SET))
+    n_active = int(np.clip(quarter // (size * size * dtype.itemsize), 1, MOST_ACTIVE))
+    return min(n_active, n_tasks), size
+
+
+def _in_memory(
+    gram: WholeGram,
+    task: Task,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    settings: Settings,
+    stop: NDArray,
+    room: int,
+) -> None:
+    """Run a solver that has all rows at hand; it may copy ``room`` bytes of them."""
+    problem, beta, f = task.problem, task.beta, task.f
+    steps = max_iter - task.n_iter
+    outcome: tuple
+    if solver == "smo":
+        shrinking = settings.shrinking
+        where = task.layout()
+        outcome = solve_and_polish(
+            gram.matrix, where, problem, beta, f, tol, steps, stop, shrinking, room
+        )
+    else:
+        K = gram.matrix
+        if not _is_all(gram, task):
+            rows = task.gram_rows(np.arange(len(f)))
+            K = np.ascontiguousarray(K[np.ix_(rows, rows)])
+        seed = np.array([settings.seed], dtype=np.uint64)
+        outcome = IN_MEMORY[solver](K, problem, beta, f, tol, steps, seed, stop)
+    task.note(outcome, tol)
+
+
+def _by_rows(
+    gram: WholeGram | RowGram,
+    task: Task,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+) -> None:
+    """Run a solver that asks for one row after the other."""
+    rows = task.gram_rows(np.arange(len(task.f)))
+
+    def row(r: int) -> NDArray:
+        wanted = rows[r : r + 1]
+        gram.provide([Demand(block, wanted) for block in task.blocks])
+        parts = []
+        for b, block in enumerate(task.blocks):
+            pool, slot, column = gram.source(block)
+            width = task.offsets[b + 1] - task.offsets[b]
+            parts.append(pool[slot[wanted[0]], column : column + width])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    steps = max_iter - task.n_iter
+    outcome = BY_ROWS[solver](
+        row, gram.diag[rows], task.problem, task.beta, task.f, tol, steps, stop
+    )
+    task.note(outcome, tol)

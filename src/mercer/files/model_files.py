@@ -1,0 +1,374 @@
+"""Model files from which no code is run.
+
+A file is a zip archive as skops writes it: ``schema.json``, which names types and
+values, and one file for each array; beside them ``mercer.json`` with the version of the
+format, and notes. Sizes that the file does not bear out and types that are not on a
+list are refused before anything is built, and arrays that do not fit together after it.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from mercer.files.fitted import check_fitted
+from mercer.files.unpacking import HEADER, SCHEMA, check_archive
+from mercer.kernels.base import Kernel
+from mercer.kernels.given import Custom, Pairwise
+from mercer.machines.base.export import KernelFunction
+from mercer.runtime.public import former_names, public
+from mercer.runtime.writing import replacing
+
+__all__ = ["FORMAT", "load", "read_header", "save"]
+
+#: Version of the format; a reader takes files up to its own.
+FORMAT = 1
+
+# Where the types are that a file may hold: the public estimators and kernels of these.
+MODULES = ("mercer", "mercer.images", "mercer.kernels")
+# A function cannot be stored, and the base class is no kernel.
+REFUSED = (Custom, Pairwise, Kernel)
+# Sparse data, columns of kernels, and the kernels of models that `to_sklearn` has made.
+MORE_TYPES = (
+    *(sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix),
+    *(range, KernelFunction),
+)
+
+
+@public("mercer")
+def save(
+    model: BaseEstimator,
+    path: str | os.PathLike,
+    *,
+    trusted: Iterable[type] = (),
+    notes: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model to a file from which :func:`load` reads it without running code.
+
+    The file takes the place of an older one only when it is whole and on the disk.
+    Callbacks of the model are not stored. It needs skops (``mercer[all]``).
+
+    Parameters
+    ----------
+    model : estimator
+        A model of Mercer, fitted or not, or a pipeline of scikit-learn with one inside.
+        Of a search, save ``best_estimator_``.
+    path : str or path
+        The file; ".skops" is a good ending.
+    trusted : iterable of types, default=()
+        Types of your own that the model holds, such as kernels. They are needed again
+        to load it.
+    notes : dict, default=None
+        What the file shall say about the model: text, numbers, lists and dicts of them,
+        stored as JSON. :func:`mercer.files.model_files.read_header` returns them.
+
+    Raises
+    ------
+    TypeError
+        If the model holds what cannot be stored safely, above all a function, or the
+        notes are no JSON.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, mercer
+    >>> X, y = mercer.datasets.make_moons(random_state=0)
+    >>> model = mercer.SVC(gamma=2.0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "moons.skops")
+    ...     mercer.save(model, path)
+    ...     again = mercer.load(path)
+    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
+    True
+    """
+    skops = _skops()
+    if not isinstance(model, BaseEstimator) or isinstance(model, type):
+        raise TypeError(f"save takes an estimator, got {type(model).__name__}.")
+    header = _header(notes)
+    names = _allowed(trusted)
+    content = io.BytesIO(_dump(skops, model))
+    unknown = set(skops.get_untrusted_types(data=content.getvalue())) - names
+    if unknown:
+        raise TypeError(_why_not(model, sorted(unknown)))
+    with ZipFile(content, "a") as archive:
+        _check_keys(model, json.loads(archive.read(SCHEMA)))
+        archive.writestr(HEADER, header)
+    _check_readable(model, content)
+    with replacing(path) as file:
+        file.write(content.getbuffer())
+
+
+@public("mercer")
+def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
+    """Read a model that :func:`save` has written; no code of the file is run.
+
+    Only estimators and kernels of Mercer, estimators that skops trusts, and arrays are
+    built; anything else in the file is an error.
+
+    Parameters
+    ----------
+    path : str or path
+    trusted : iterable of types, default=()
+        Further types that the file may hold, such as your own kernels.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        If the file is none of Mercer's, is damaged, comes from a newer version, or
+        holds other types.
+    """
+    skops = _skops()
+    names = _allowed(trusted)
+    data = Path(path).read_bytes()
+    _check_header(_read_header(data, path), path)
+    try:
+        unknown = set(skops.get_untrusted_types(data=data)) - names
+        model = None if unknown else skops.loads(data, trusted=sorted(names))
+        for part in _parts(model, {}):
+            check_fitted(part)
+    except Exception as error:
+        raise ValueError(_damaged(path, error)) from error
+    if unknown:
+        raise ValueError(
+            f"{path} holds types that Mercer does not trust: "
+            f"{', '.join(sorted(unknown))}. If you know them and where the file comes "
+            "from, import them and pass load(path, trusted=[...])."
+        )
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(_damaged(path, f"it holds a {type(model).__name__}"))
+    return model
+
+
+@public("mercer.files")
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Return what a model file says of itself; the model is not read.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict
+        The version of the "format", those of "mercer" and the packages that wrote the
+        file, and "notes", empty if it was saved without.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`load`.
+    """
+    header = _read_header(Path(path).read_bytes(), path)
+    _check_header(header, path)
+    return {"notes": {}, **header}
+
+
+def _skops() -> Any:
+    """Import skops when it is needed: it is an extra, and takes seconds."""
+    try:
+        return import_module("skops.io")
+    except ImportError as error:
+        raise ImportError(
+            "Model files need skops. Install it: pip install 'mercer[all]' or pip "
+            "install skops."
+        ) from error
+
+
+def _allowed(trusted: Iterable[type]) -> set[str]:
+    """Return the names of the types that a file may hold, besides what skops trusts."""
+    public = [
+        getattr(module, name)
+        for module in map(import_module, MODULES)
+        for name in module.__all__
+    ]
+    own = [
+        thing
+        for thing in public
+        if isinstance(thing, type)
+        and issubclass(thing, BaseEstimator)
+        and thing not in REFUSED
+    ]
+    own += MORE_TYPES
+    names = {*map(_full_name, own), *map(_trusted_name, trusted)}
+    return names.union(*map(former_names, own))
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def _trusted_name(kind: type) -> str:
+    if not isinstance(kind, type):
+        raise TypeError(f"trusted takes types, got {kind!r}.")
+    if kind in (Custom, Pairwise):
+        raise TypeError(
+            f"{kind.__name__} cannot be trusted: its function cannot be stored."
+        )
+    if "." in kind.__qualname__:
+        raise TypeError(
+            f"{kind.__qualname__} is defined inside something else, where loading "
+            "would not find it. Define it at the top of a module."
+        )
+    return _full_name(kind)
+
+
+def _dump(skops: Any, model: BaseEstimator) -> bytes:
+    if hasattr(model, "_skl_callbacks"):
+        model = copy.copy(model)
+        del model._skl_callbacks
+    try:
+        return skops.dumps(model)
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise TypeError(
+            f"This {type(model).__name__} cannot be stored: {error}. Change the "
+            "parameter or attribute that holds it, or use pickle or joblib."
+        ) from error
+
+
+def _why_not(model: BaseEstimator, unknown: list[str]) -> str:
+    name = type(model).__name__
+    if {_full_name(Custom), _full_name(Pairwise)} & set(unknown):
+        return (
+            f"This {name} has a kernel function, which cannot be stored safely: "
+            "loading it would run code. Use a kernel of mercer.kernels or a Kernel "
+            "class of your own (see trusted), or pickle or joblib for files that you "
+            "trust."
+        )
+    if any(kind.startswith("sklearn.callback.") for kind in unknown):
+        hint = "Take the callbacks off: set_callbacks()."
+    else:
+        hint = (
+            "If you know these types, pass save(model, path, trusted=[...]), and the "
+            "same to load; or use pickle or joblib for files that you trust."
+        )
+    return (
+        f"This {name} holds what cannot be stored safely: {', '.join(unknown)}. {hint}"
+    )
+
+
+def _check_readable(model: BaseEstimator, content: io.BytesIO) -> None:
+    """Refuse now what :func:`load` would refuse."""
+    try:
+        with ZipFile(content) as archive:
+            check_archive(archive, len(content.getbuffer()))
+    except ValueError as error:
+        raise TypeError(
+            f"This {type(model).__name__} cannot be stored: {error}. Use pickle or "
+            "joblib for files that you trust."
+        ) from error
+
+
+def _check_keys(model: BaseEstimator, state: Any) -> None:
+    """Refuse dicts that would come back changed: their keys are stored as text."""
+    if isinstance(state, list):
+        for value in state:
+            _check_keys(model, value)
+    if not isinstance(state, dict):
+        return
+    if state.get("__loader__") == "DictNode":
+        kinds = [kind["__class__"] for kind in state["key_types"]["content"]]
+        if len(state["content"]) != len(kinds) or {"bool", "bool_"} & set(kinds):
+            raise TypeError(
+                f"This {type(model).__name__} holds a dict, perhaps class_weight, with "
+                f"keys that cannot be stored: {', '.join(state['content'])}. Let all "
+                "keys be numbers or all text; for False and True write 0 and 1, which "
+                "mean the same."
+            )
+    for value in state.values():
+        _check_keys(model, value)
+
+
+def _header(notes: Mapping[str, Any] | None) -> str:
+    packages = ("mercer", "skops", "sklearn", "numpy", "scipy")
+    versions = {name: import_module(name).__version__ for name in packages}
+    header = {"format": FORMAT, **versions}
+    if notes:
+        header["notes"] = dict(notes)
+    try:
+        return json.dumps(header, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"notes must be text, numbers, lists and dicts of them: {error}."
+        ) from error
+
+
+def _read_header(data: bytes, path: Any) -> Any:
+    if not data.startswith(b"PK"):
+        raise ValueError(
+            f"{path} is not a model file of Mercer. Give a file that mercer.save has "
+            "written; those of pickle and joblib have their own loaders."
+        )
+    try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            if HEADER not in archive.namelist():
+                header, wrong = None, None
+            else:
+                check_archive(archive, len(data))
+                wrong = archive.testzip()
+                header = json.loads(archive.read(HEADER))
+    except Exception as error:
+        raise ValueError(_damaged(path, error)) from error
+    if wrong is not None:
+        raise ValueError(_damaged(path, f"wrong checksum of {wrong}"))
+    if header is None:
+        raise ValueError(
+            f"{path} is an archive, but not a model file of Mercer: it has no "
+            f"{HEADER}. Give a file that mercer.save has written; what skops has "
+            "written is read by skops.io.load."
+        )
+    return header
+
+
+def _check_header(header: Any, path: Any) -> None:
+    number = header.get("format") if isinstance(header, dict) else None
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(_damaged(path, f"no version of the format in {HEADER}"))
+    if number > FORMAT:
+        mine = import_module("mercer").__version__
+        raise ValueError(
+            f"{path} has format {number}, of Mercer {header.get('mercer')}; this is "
+            f"Mercer {mine}, which reads formats up to {FORMAT}. Upgrade: pip install "
+            "-U mercer."
+        )
+    if not isinstance(header.get("notes", {}), dict):
+        raise ValueError(_damaged(path, f"the notes in {HEADER} are no table"))
+
+
+def _damaged(path: Any, why: object) -> str:
+    return (
+        f"{path} is damaged or was cut short ({why}). Restore it from a copy, or fit "
+        "and save the model again."
+    )
+
+
+def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """Walk over all that an object is made of, each part once."""
+    if id(thing) in seen or isinstance(thing, str | type):
+        return
+    seen[id(thing)] = thing
+    yield thing
+    inside: Iterable[Any] = ()
+    if isinstance(thing, dict):
+        inside = thing.values()
+    elif isinstance(thing, list | tuple | set):
+        inside = thing
+    elif isinstance(thing, np.ndarray):
+        inside = thing.ravel() if thing.dtype == object else ()
+    elif isinstance(thing, BaseEstimator):
+        inside = vars(thing).values()
+    for part in inside:
+        yield from _parts(part, seen)

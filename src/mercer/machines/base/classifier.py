@@ -1,0 +1,407 @@
+"""What all classifiers share: schemes of several classes, weights, probabilities.
+
+A classifier says what its problem of two sides is; the code matrix, the Gram matrix
+that all tasks share, decoding and calibration are the same for all of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mercer.core.problem import DualProblem, Solution
+from mercer.engines.cpu.coefficients import (
+    Weights,
+    coefficient_matrix,
+    from_pair_layout,
+    to_pair_layout,
+)
+from mercer.engines.cpu.solve import TaskSpec
+from mercer.machines.base.machine import KernelMachine, Tasks
+from mercer.multiclass.calibration import (
+    N_FOLDS,
+    Sigmoids,
+    class_probabilities,
+    deal_out,
+    fit_sigmoid,
+)
+from mercer.multiclass.codes import (
+    SCHEMES,
+    make_code,
+)
+from mercer.multiclass.decoding import (
+    DECODINGS,
+    class_means,
+    nearest_of_best,
+    score_classes,
+    votes_and_margins,
+)
+from mercer.runtime.arrays import as_dense
+from mercer.runtime.scikit_learn import Interval, StrOptions
+
+__all__ = ["KernelClassifier"]
+
+_DEFAULT_DECODING = {"ovo": "votes", "ovr": "margin", "ecoc": "loss"}
+
+
+def _wants_probability(self: KernelClassifier) -> bool:
+    if not self._is_calibrated():
+        raise AttributeError(
+            "predict_proba is not available when probability=False. Set "
+            "probability=True before fit."
+        )
+    return True
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):
+    """Base of the classifiers."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelMachine._parameter_constraints,
+        "multiclass": [StrOptions(set(SCHEMES))],
+        "decode": [StrOptions({"auto", *DECODINGS})],
+        "code": [str, "array-like", None],
+        "probability": ["boolean"],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "positive_weight": [Interval(Real, 0.0, None, closed="neither"), "array-like"],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+    }
+
+    @abstractmethod
+    def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
+        """Build the problem of two sides, ±1, with a weight for each sample."""
+
+    #: whether samples must lie class by class, as groups of a problem want it
+    _by_class: ClassVar[bool] = False
+    #: how the message begins where weights leave one class only
+    _one_side_left: ClassVar[str] = "Invalid input"
+
+    def _check_task(self, sides: NDArray, weight: NDArray) -> None:
+        """Refuse a task that cannot be solved."""
+
+    def _rescaled(self, solution: Solution) -> Solution:
+        """Return a solution in the scale of decision values, as most are already."""
+        return solution
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._check_choices()
+        X, y = self._validate(X, y)
+        codes = self._validate_targets(y)
+        self._random = check_random_state(self.random_state).randint(2**31 - 1)
+        self.code_ = make_code(
+            self.multiclass, self.code, len(self.classes_), self._random
+        )
+        tasks, solutions = self._solve(X, y, codes, sample_weight)
+        solutions = [self._rescaled(s) for s in solutions]
+        step = self._problems_per_machine()
+        machines = solutions[::step]
+        self._report(machines)
+        self._keep_support(X, codes, tasks, step, machines)
+        if self._is_calibrated():
+            self._calibrate(codes, tasks, solutions)
+        if self._decoding() == "barycentre":
+            self._means = class_means(X, codes, len(self.classes_))
+
+    def _problems_per_machine(self) -> int:
+        return 1 + N_FOLDS if self._is_calibrated() else 1
+
+    def _check_choices(self) -> None:
+        """Refuse parameters that contradict each other."""
+        if self.probability and self.decode not in ("auto", "platt"):
+            raise ValueError(
+                f"decode={self.decode!r} and probability=True contradict each other: "
+                "with probabilities, predict returns the most probable class. Set "
+                "decode='auto', or probability=False."
+            )
+        if self.multiclass != "ovr" and np.any(np.asarray(self.positive_weight) != 1):
+            raise ValueError(
+                f"positive_weight={self.positive_weight!r} is for multiclass='ovr', "
+                f"and multiclass={self.multiclass!r}. Use class_weight."
+            )
+        if self._decoding() == "barycentre" and self._is_precomputed():
+            raise ValueError(
+                "decode='barycentre' needs the samples, not a precomputed kernel: it "
+                "looks for the nearest class mean. Use decode='hamming'."
+            )
+
+    def _is_calibrated(self) -> bool:
+        return bool(self.probability) or self.decode == "platt"
+
+    def _decoding(self) -> str:
+        if self._is_calibrated():
+            return "platt"
+        if self.decode == "auto":
+            return _DEFAULT_DECODING[self.multiclass]
+        return self.decode
+
+    def _validate_targets(self, y: Any) -> NDArray[np.intp]:
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one; got "
+                f"{len(self.classes_)} class"
+            )
+        self.class_weight_ = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=y
+        )
+        if not (np.isfinite(self.class_weight_) & (self.class_weight_ >= 0)).all():
+            raise ValueError(
+                f"class_weight must be finite and >= 0, got {self.class_weight!r}."
+            )
+        return codes
+
+    def _tasks(self, y: NDArray[np.intp], sample_weight: NDArray) -> Tasks:
+        """Build a problem for each column of the code, and for each of its folds."""
+        weight = self.class_weight_[y] * np.maximum(sample_weight, 0.0)
+        if not (weight > 0).any():
+            raise ValueError(
+                "Invalid input - all samples have zero or negative weights."
+            )
+        if len(np.unique(y[weight > 0])) < 2:
+            raise ValueError(
+                f"{self._one_side_left} - all samples with positive weights belong to "
+                "the same class."
+            )
+        if (self.code_ != 0).all() and not self._by_class:
+            order, starts = np.arange(len(y)), [0, len(y)]
+        else:
+            order = np.argsort(y, kind="stable")
+            n_classes = len(self.classes_)
+            starts = np.searchsorted(y[order], np.arange(n_classes + 1)).tolist()
+        if self._is_calibrated():
+            fold = deal_out(y, self._random)
+            self._seen: tuple[NDArray, list[NDArray]] = (fold, [])
+        specs = []
+        for column, beta in zip(self.code_.T, self._positive_weights(), strict=True):
+            blocks = (
+                (0,) if len(starts) == 2 else tuple(np.flatnonzero(column).tolist())
+            )
+            rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in blocks])
+            sides = column[y[rows]]
+            own = weight[rows] * np.where(sides > 0, beta, 1.0)
+            self._check_task(sides, own)
+            specs.append(TaskSpec(self._problem(sides, own), blocks))
+            if self._is_calibrated():
+                # Sigmoids count samples as the machine does, so that a probability of
+                # one half is where the machine decides. Only the ratio of the sides'
+                # weights matters for that: the samples are as many as they were.
+                n_samples = np.maximum(sample_weight[rows], 0.0)[own > 0].sum()
+                self._seen[1].append(own * (n_samples / own.sum()))
+                # Without weight a sample has no say, but still a decision value.
+                specs += [
+                    TaskSpec(self._problem(sides, own * (fold[rows] != k)), blocks)
+                    for k in range(N_FOLDS)
+                ]
+        return Tasks(specs, order, starts)
+
+    def _report(self, solutions: list[Solution]) -> None:
+        """Keep the certificates of the machines."""
+        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
+        self.objective_ = np.array([s.objective for s in solutions])
+        self.dual_gap_ = np.array([s.dual_gap for s in solutions])
+        self.kkt_gap_ = np.array([s.kkt_gap for s in solutions])
+
+    def _positive_weights(self) -> NDArray:
+        """Return the factor of C on the positive side of each task."""
+        n_tasks = self.code_.shape[1]
+        factors = np.asarray(self.positive_weight, dtype=np.float64)
+        if factors.ndim == 1 and n_tasks == 1 and len(factors) == 2:
+            factors = factors[1:]  # of two classes the second is the positive side
+        if factors.ndim > 1 or (factors.ndim == 1 and len(factors) != n_tasks):
+            raise ValueError(
+                "positive_weight is a number or has one for each of the "
+                f"{len(self.classes_)} classes; got an array of shape {factors.shape}."
+            )
+        if not (np.isfinite(factors).all() and (factors > 0).all()):
+            raise ValueError(
+                f"positive_weight must be finite and > 0, got {self.positive_weight!r}."
+            )
+        return np.broadcast_to(factors, n_tasks)
+
+    def _keep_support(
+        self, X: Any, y: NDArray, tasks: Tasks, step: int, machines: list[Solution]
+    ) -> None:
+        """Store the union of support vectors, class by class, and the coefficients."""
+        rows = [tasks.samples(spec) for spec in tasks.specs[::step]]
+        weights = coefficient_matrix(
+            len(y),
+            [
+                (r[spec.problem.row], s.beta)
+                for r, spec, s in zip(rows, tasks.specs[::step], machines, strict=True)
+            ],
+        )
+        used = np.flatnonzero(np.diff(weights.indptr))
+        self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
+        labels = y[self.support_]
+        self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(
+            np.int32
+        )
+        if self._is_precomputed():
+            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
+        else:
+            self.support_vectors_ = X[self.support_]
+        self.intercept_ = np.array([s.bias for s in machines])
+        weights = weights[self.support_]
+        if self.multiclass == "ovo":
+            self.dual_coef_ = to_pair_layout(weights, labels, len(self.classes_))
+        else:
+            self.dual_coef_ = weights.toarray().T.copy()
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+
+    def _check_internals(self) -> None:
+        super()._check_internals()
+        n_rows = self.code_.shape[1]
+        if self.multiclass == "ovo":
+            n_rows = len(self.classes_) - 1
+        if self.dual_coef_.shape[0] != n_rows:
+            raise NotFittedError(
+                f"multiclass={self.multiclass!r} was set after fit: fit again"
+            )
+
+    def _weights(self) -> Weights:
+        starts = np.concatenate([[0], np.cumsum(self.n_support_)])
+        if self.multiclass != "ovo":
+            return Weights(sparse.csr_array(self.dual_coef_.T), starts.tolist())
+        labels = np.repeat(np.arange(len(self.classes_)), self.n_support_)
+        rows = as_dense(self.dual_coef_)
+        return Weights(from_pair_layout(rows, labels), starts.tolist())
+
+    def _calibrate(self, y: NDArray, tasks: Tasks, solutions: list[Solution]) -> None:
+        """Fit sigmoids to the decision values of the folds that were left out."""
+        fold, weights = self._seen
+        del self._seen
+        step = 1 + N_FOLDS
+        sigmoids = []
+        for t, (column, weight) in enumerate(zip(self.code_.T, weights, strict=True)):
+            rows = tasks.samples(tasks.specs[t * step])
+            decisions = np.empty(len(rows))
+            for k, solution in enumerate(solutions[t * step + 1 : (t + 1) * step]):
+                left_out = fold[rows] == k
+                decisions[left_out] = solution.f[left_out] + solution.bias
+            # Only samples that count tell how the machine does on new ones.
+            counts = weight > 0
+            is_positive = column[y[rows[counts]]] > 0
+            sigmoids.append(fit_sigmoid(decisions[counts], is_positive, weight[counts]))
+        self.probA_ = np.array([s.A for s in sigmoids])
+        self.probB_ = np.array([s.B for s in sigmoids])
+
+    @property
+    def _libsvm_sign(self) -> float:
+        return -1.0 if len(self.classes_) == 2 else 1.0
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
+            For two classes one value, positive for the second. Otherwise a score for
+            each class (one-vs-one: votes and margins; one-vs-rest: margins; ECOC: the
+            score by which it is decoded), or with ``decision_function_shape="ovo"`` the
+            values of all tasks, positive for the positive side.
+        """
+        check_is_fitted(self)
+        decisions = self._decisions(X)
+        if len(self.classes_) == 2 and decisions.shape[1] == 1:
+            return decisions.ravel()
+        if self.decision_function_shape == "ovo":
+            return decisions
+        if self.multiclass == "ovo":
+            return votes_and_margins(decisions, self.code_)
+        decode = self._decoding()
+        if decode in ("platt", "barycentre"):
+            decode = _DEFAULT_DECODING[self.multiclass]
+        return score_classes(decisions, self.code_, decode)
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(
+                "break_ties must be False when decision_function_shape is 'ovo'"
+            )
+        decode = self._decoding()
+        needed = {"platt": "probA_", "barycentre": "_means"}
+        if not hasattr(self, needed.get(decode, "classes_")):
+            raise NotFittedError(f"decode={decode!r} was not set before fit: fit again")
+        decisions = self._decisions(X)
+        if decode == "platt":
+            winner = self._probabilities(decisions).argmax(axis=1)
+        elif decode == "barycentre":
+            X = self._validate_for_predict(X)
+            winner = nearest_of_best(X, self._means, decisions, self.code_)
+        elif decode == "votes" and self.break_ties and len(self.classes_) > 2:
+            winner = votes_and_margins(decisions, self.code_).argmax(axis=1)
+        else:
+            winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
+        return self.classes_[winner]
+
+    @available_if(_wants_probability)
+    def predict_proba(self, X: Any) -> NDArray:
+        """Return the probability of each class.
+
+        Platt's sigmoids, fitted on five folds, brought together by pairwise coupling
+        (one-vs-one), by normalisation (one-vs-rest), or by the probabilities of classes
+        that agree best with them (ECOC).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "probA_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return self._probabilities(self._decisions(X))
+
+    @available_if(_wants_probability)
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _probabilities(self, decisions: NDArray) -> NDArray:
+        sides = Sigmoids(self.probA_, self.probB_)(decisions)
+        return class_probabilities(sides, self.code_)

@@ -1,0 +1,322 @@
+r"""Fitted models for other libraries: as LIBSVM and scikit-learn have them.
+
+LIBSVM, and scikit-learn on top of it, let the first of two classes be the positive
+side; in Mercer the second is, so the signs of two classes change. For a machine that is
+added, :data:`COUNTERPARTS` gets one line.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import svm
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.engines.cpu.gram import gram_matrix
+from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Linear, Polynomial, Sigmoid
+from mercer.kernels.given import Precomputed
+from mercer.kernels.radial import RBF
+from mercer.runtime.arrays import as_dense
+
+__all__ = [
+    "COUNTERPARTS",
+    "KERNEL_NAMES",
+    "KernelFunction",
+    "Machines",
+    "check_decoding",
+    "find_counterpart",
+    "libsvm_form",
+    "to_sklearn",
+]
+
+
+class Counterpart(NamedTuple):
+    """What a machine is called elsewhere."""
+
+    estimator: type  #: of scikit-learn
+    svm_type: str  #: of LIBSVM
+
+
+COUNTERPARTS = {
+    "SVC": Counterpart(svm.SVC, "c_svc"),
+    "NuSVC": Counterpart(svm.NuSVC, "nu_svc"),
+    "SVR": Counterpart(svm.SVR, "epsilon_svr"),
+    "NuSVR": Counterpart(svm.NuSVR, "nu_svr"),
+    "OneClassSVM": Counterpart(svm.OneClassSVM, "one_class"),
+}
+
+#: Names in scikit-learn and in LIBSVM of the kernels that they have.
+KERNEL_NAMES: dict[type[Kernel], tuple[str, str]] = {
+    Linear: ("linear", "linear"),
+    Polynomial: ("poly", "polynomial"),
+    RBF: ("rbf", "rbf"),
+    Sigmoid: ("sigmoid", "sigmoid"),
+    Precomputed: ("precomputed", "precomputed"),
+}
+
+# The decodings that come down to those of LIBSVM, and of one-vs-rest in scikit-learn;
+# calibrated models are let through with a warning.
+_SAME_DECODING = {
+    "ovo": ("votes", "hamming", "platt"),
+    "ovr": ("margin", "platt"),
+    "ecoc": (),
+}
+
+
+class Machines(NamedTuple):
+    """Fitted machines with LIBSVM's signs: the first of two classes is positive."""
+
+    support: NDArray[np.int32]
+    vectors: Any  #: (n_SV, n_features), or nothing where the kernel is precomputed
+    coefficients: NDArray  #: (n_classes - 1, n_SV), or one row
+    intercept: NDArray  #: added, where LIBSVM subtracts rho
+    n_support: NDArray[np.int32]  #: by class
+    sigmoids: tuple[NDArray, NDArray]  #: A and B, empty without probabilities
+    n_iter: NDArray[np.int32]
+
+
+class KernelFunction:
+    """A kernel of Mercer as the function of two matrices that scikit-learn takes."""
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+
+    def __call__(self, X: Any, Z: Any) -> NDArray:
+        """Return the matrix of ``k(x_i, z_j)``; X becomes sparse or dense as Z is."""
+        if sparse.issparse(Z):
+            X = sparse.csr_array(X)
+        else:
+            X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != Z.shape[1]:
+            raise ValueError(
+                f"X has shape {X.shape}; the model was fitted with {Z.shape[1]} "
+                "features."
+            )
+        return gram_matrix(self.kernel, X, Z)
+
+    def __repr__(self) -> str:
+        return f"KernelFunction({self.kernel!r})"
+
+
+def find_counterpart(model: Any) -> Counterpart:
+    """Return what a machine is called elsewhere, or say that it is not."""
+    name, module = type(model).__name__, type(model).__module__.split(".")[0]
+    if module == "sklearn" and name in COUNTERPARTS:
+        raise ValueError(
+            f"This {name} is scikit-learn's, and only Mercer's can be exported. Fit a "
+            f"mercer.{name}, which takes the same parameters."
+        )
+    for kind in type(model).__mro__:
+        if kind.__name__ in COUNTERPARTS:
+            return COUNTERPARTS[kind.__name__]
+    raise ValueError(
+        f"{type(model).__name__} has no counterpart in scikit-learn and LIBSVM. Those "
+        f"that have one: {', '.join(COUNTERPARTS)}."
+    )
+
+
+def libsvm_form(model: Any) -> Machines:
+    """Return the machines of a fitted model of two classes, one-vs-one or without."""
+    counts = np.asarray(
+        model.n_support_ if _is_classifier(model) else [len(model.support_)] * 2
+    )
+    sigmoids = (np.empty(0), np.empty(0))
+    sign = 1.0
+    if _is_classifier(model):
+        sign = float(model.code_[0, 0])  # of the first class
+        if _is_calibrated(model):
+            # 1 - 1 / (1 + exp(z)) = 1 / (1 + exp(-z)), and the decision has changed too
+            sigmoids = (np.array(model.probA_), sign * model.probB_)
+    return Machines(
+        support=np.array(model.support_, dtype=np.int32),
+        vectors=_in_double(model.support_vectors_),
+        coefficients=np.array(
+            sign * as_dense(model.dual_coef_), dtype=np.float64, order="C"
+        ),
+        intercept=sign * np.asarray(model.intercept_, dtype=np.float64).ravel(),
+        n_support=counts.astype(np.int32),
+        sigmoids=sigmoids,
+        n_iter=np.atleast_1d(model.n_iter_).astype(np.int32),
+    )
+
+
+def _against_rest(model: Any, task: int) -> Machines:
+    """Return one machine of one-vs-rest: the rest first, then the class."""
+    labels = np.repeat(np.arange(len(model.classes_)), model.n_support_)
+    rows = as_dense(model.dual_coef_)
+    used = np.flatnonzero(rows[task])
+    used = used[np.argsort(labels[used] == task, kind="stable")]
+    n_positive = np.count_nonzero(labels[used] == task)
+    sigmoids = (np.empty(0), np.empty(0))
+    if _is_calibrated(model):
+        sigmoids = (model.probA_[[task]], -model.probB_[[task]])
+    is_given = isinstance(model.kernel_, Precomputed)
+    vectors = model.support_vectors_
+    return Machines(
+        support=model.support_[used].astype(np.int32),
+        vectors=_in_double(vectors if is_given else vectors[used]),
+        coefficients=-rows[[task]][:, used],
+        intercept=-model.intercept_[[task]],
+        n_support=np.array([len(used) - n_positive, n_positive], dtype=np.int32),
+        sigmoids=sigmoids,
+        n_iter=model.n_iter_[[task]].astype(np.int32),
+    )
+
+
+def _is_classifier(model: Any) -> bool:
+    return hasattr(model, "classes_")
+
+
+def _is_calibrated(model: Any) -> bool:
+    return _is_classifier(model) and model._is_calibrated()
+
+
+def _in_double(vectors: Any) -> Any:
+    """Return a copy as LIBSVM computes: in double precision, sparse indices short."""
+    if not sparse.issparse(vectors):
+        return np.array(vectors, dtype=np.float64, order="C")
+    vectors = vectors.astype(np.float64, copy=True)
+    vectors.sort_indices()
+    vectors.indices = vectors.indices.astype(np.int32)
+    vectors.indptr = vectors.indptr.astype(np.int32)
+    return vectors
+
+
+def check_decoding(model: Any, schemes: tuple[str, ...]) -> None:
+    """Refuse schemes of several classes that are not there elsewhere."""
+    check_is_fitted(model)
+    if not _is_classifier(model) or model.code_.shape[1] == 1:
+        return
+    if model.multiclass not in schemes:
+        raise ValueError(
+            f"multiclass={model.multiclass!r} has no counterpart there. Fit with "
+            f"multiclass={' or '.join(map(repr, schemes))}."
+        )
+    known = _SAME_DECODING[model.multiclass]
+    if model._decoding() not in known:
+        raise ValueError(
+            f"decode={model.decode!r} with multiclass={model.multiclass!r} has no "
+            f"counterpart there, only decode={known[0]!r}: its predictions would "
+            "differ. Set decode='auto' and fit again."
+        )
+
+
+def to_sklearn(model: Any) -> Any:
+    """Return a fitted estimator of scikit-learn with the same decision values.
+
+    See :meth:`mercer.SVC.to_sklearn`.
+    """
+    kind = find_counterpart(model)
+    check_decoding(model, ("ovo", "ovr"))
+    if _is_calibrated(model):
+        warnings.warn(
+            "Of the scikit-learn model, predict goes by the decision values; with "
+            f"probability=True that of {type(model).__name__} returns the most "
+            "probable class. The two can differ near the boundaries.",
+            stacklevel=3,  # where to_sklearn was called
+        )
+    parameters = _parameters(kind.estimator, model)
+    if not _is_classifier(model):
+        result = _fill(kind.estimator(**parameters), model, libsvm_form(model))
+    elif model.code_.shape[1] == 1 or model.multiclass == "ovo":
+        result = _fill(kind.estimator(**parameters), model, libsvm_form(model))
+        result.classes_ = model.classes_.copy()
+        result.class_weight_ = np.array(model.class_weight_, dtype=np.float64)
+    else:
+        result = _one_vs_rest(kind.estimator, parameters, model)
+    if hasattr(model, "feature_names_in_"):
+        result.feature_names_in_ = model.feature_names_in_.copy()
+    return result
+
+
+def _one_vs_rest(kind: type, parameters: dict, model: Any) -> OneVsRestClassifier:
+    # The weights have the names of classes that single machines do not know.
+    parameters = {**parameters, "class_weight": None}
+    result = OneVsRestClassifier(kind(**parameters))
+    result.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
+    result.classes_ = result.label_binarizer_.classes_
+    result.n_features_in_ = model.n_features_in_
+    result.estimators_ = []
+    for task in range(len(model.classes_)):
+        machine = _fill(kind(**parameters), model, _against_rest(model, task))
+        machine.classes_ = np.array([0, 1])
+        machine.class_weight_ = np.ones(2)
+        result.estimators_.append(machine)
+    return result
+
+
+def _parameters(kind: Any, model: Any) -> dict[str, Any]:
+    """Return the parameters that the estimator of scikit-learn takes over."""
+    own = model.get_params(deep=False)
+    taken = {name: own[name] for name in kind().get_params() if name in own}
+    kernel = model.kernel_
+    # With a plain name gamma="scale" stays, for those who fit the result again.
+    is_plain = isinstance(model.kernel, str) and model.kernel.strip().isidentifier()
+    if type(kernel) in KERNEL_NAMES:
+        taken["kernel"] = KERNEL_NAMES[type(kernel)][0]
+        if not is_plain:
+            numbers = kernel.get_params().items()
+            taken.update({name: v for name, v in numbers if name in taken})
+    else:
+        taken["kernel"] = KernelFunction(kernel)
+    if taken.get("cache_size") == "auto":
+        del taken["cache_size"]
+    taken["verbose"] = False
+    # Deprecated in scikit-learn, and not to be mentioned without need.
+    taken.pop("probability", None)
+    if _is_calibrated(model):
+        taken["probability"] = True
+    return taken
+
+
+def _fill(result: Any, model: Any, machines: Machines) -> Any:
+    """Set what ``fit`` would have."""
+    is_function = callable(result.kernel)
+    result._sparse = sparse.issparse(machines.vectors) and not is_function
+    result._gamma = 0.0 if is_function else float(getattr(model.kernel_, "gamma", 0.0))
+    result._effective_probability = bool(len(machines.sigmoids[0]))
+    result._probA, result._probB = machines.sigmoids
+    result._n_support = machines.n_support
+    result._num_iter = machines.n_iter
+    result.fit_status_ = model.fit_status_
+    result.n_features_in_ = model.n_features_in_
+    result.support_ = machines.support
+    result.support_vectors_ = machines.vectors
+    result.shape_fit_ = tuple(model.shape_fit_)
+    if is_function:
+        # scikit-learn evaluates it against all samples and picks the columns of the
+        # support vectors; here there are no others.
+        result._BaseLibSVM__Xfit = machines.vectors
+        result.support_ = np.arange(len(machines.support), dtype=np.int32)
+        result.support_vectors_ = np.empty((0, 0))
+        result.shape_fit_ = (len(machines.support), model.n_features_in_)
+    result._intercept_ = machines.intercept
+    result._dual_coef_ = machines.coefficients
+    if result._sparse:
+        result._dual_coef_ = _with_zeros(machines.coefficients)
+    if result._impl in ("c_svc", "nu_svc"):
+        result.n_iter_ = machines.n_iter
+        sign = -1.0 if len(machines.n_support) == 2 else 1.0
+    else:
+        result.n_iter_ = int(machines.n_iter[0])
+        sign = 1.0
+    result.intercept_ = sign * result._intercept_
+    result.dual_coef_ = result._dual_coef_ * sign
+    if result._impl == "one_class":
+        result.offset_ = -result._intercept_
+    return result
+
+
+def _with_zeros(rows: NDArray) -> sparse.csr_array:
+    """Return a sparse matrix that has an entry everywhere: LIBSVM counts on it."""
+    m, n = rows.shape
+    columns = np.tile(np.arange(n, dtype=np.int32), m)
+    starts = n * np.arange(m + 1, dtype=np.int32)
+    return sparse.csr_array((rows.ravel(), columns, starts), shape=(m, n))

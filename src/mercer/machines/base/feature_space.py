@@ -1,0 +1,182 @@
+"""What estimators share that work in feature space without a dual problem."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.engines.cpu.coefficients import Weights
+from mercer.engines.cpu.gram import apply
+from mercer.engines.cpu.products import GivenProduct, GramProduct
+from mercer.kernels.base import Kernel, with_names
+from mercer.kernels.expression import as_kernel
+from mercer.kernels.given import Custom, Pairwise, Precomputed
+from mercer.kernels.operand import Operand
+from mercer.runtime.arrays import as_dense, refuse_other_things
+from mercer.runtime.memory import budget_bytes, given_budget
+from mercer.runtime.threads import Threads
+from mercer.runtime.validation import validate_data
+
+__all__ = ["FeatureSpace"]
+
+# What overflows shows in the results, and they are looked at.
+QUIET = np.errstate(over="ignore", invalid="ignore")
+
+
+class FeatureSpace:
+    """Binds the kernel, and multiplies with its values, seen samples and new ones.
+
+    The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
+    ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
+    ``X_fit_``.
+    """
+
+    kernel: Any
+    kernel_: Kernel
+    kernel_params: dict | None
+    degree: float
+    coef0: float
+    cache_size: float | str
+    n_jobs: int | None
+    X_fit_: Any
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
+
+    def _validate(self, X: Any, **more: Any) -> Any:
+        if not isinstance(self.kernel, str):
+            refuse_other_things(self, X)
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            **more,
+        )
+        if self._is_precomputed():
+            if sparse.issparse(X):
+                raise TypeError("Sparse precomputed kernels are not supported.")
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "Precomputed matrix must be a square matrix."
+                    f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
+                )
+        return X
+
+    def _bound_kernel(self, X: Any, gamma: float, views: Any) -> Kernel:
+        """Return the kernel with its numbers."""
+        if callable(self.kernel) and not isinstance(self.kernel, Kernel | type):
+            function = partial(self.kernel, **(self.kernel_params or {}))
+            return (
+                Custom(function) if _takes_matrices(function, X) else Pairwise(function)
+            )
+        degree = self.degree
+        if float(degree).is_integer():
+            degree = int(degree)
+        kernel = as_kernel(
+            self.kernel,
+            degree=degree,  # type: ignore[arg-type]
+            gamma=gamma,
+            coef0=self.coef0,
+        )
+        names = getattr(self, "feature_names_in_", None)
+        return with_names(kernel, views, names).bind(X)
+
+    @QUIET
+    def _product(
+        self,
+        X: Any,
+        threads: Threads,
+        small: int = 0,
+        order: NDArray[np.intp] | None = None,
+        work: int = 0,
+    ) -> GramProduct | GivenProduct:
+        """Return the Gram matrix of the samples, in double precision if it is small.
+
+        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
+        the bytes of the budget that are left to the caller.
+        """
+        if self._is_precomputed():
+            given = X
+            if not (given == given.T).all():
+                given = (given + given.T) / given.dtype.type(2)
+            product: Any = GivenProduct(given, threads)
+        else:
+            if X.shape[0] <= small:
+                X = X.astype(np.float64)
+            budget = budget_bytes(self.cache_size)
+            operand = Operand(X, order=order, run=threads.map)
+            product = GramProduct(self.kernel_, operand, budget, threads, work)
+        if not np.isfinite(product.sums).all():
+            raise ValueError(
+                "The kernel values are not finite: the data have too large values; "
+                "scale them."
+            )
+        return product
+
+    def _validate_new(self, X: Any) -> Any:
+        """Check new samples, and bring them into the form of the seen ones."""
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            reset=False,
+        )
+        if not self._is_precomputed():
+            self.kernel_.bind(X)  # it may be for some samples only
+        if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
+            return X
+        return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
+
+    @QUIET
+    def _times(self, X: Any, weights: NDArray) -> NDArray:
+        """Return ``K(X, seen samples) @ weights``, in double precision."""
+        if self._is_precomputed():
+            found = X.astype(np.float64, copy=False) @ weights
+        else:
+            sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
+            with Threads(self.n_jobs) as threads:
+                anchor = Operand(self.X_fit_, run=threads.map)
+                found = apply(
+                    self.kernel_,
+                    Operand(X),
+                    anchor,
+                    sparse_weights,
+                    threads,
+                    given_budget(self.cache_size),
+                )
+        if not np.isfinite(found).all():
+            raise ValueError(
+                "The kernel values are not finite: X has too large values; scale it."
+            )
+        return found
+
+
+def _takes_matrices(function: Any, X: Any) -> bool:
+    """Tell a function of two matrices from one of two samples, by a trial.
+
+    scikit-learn's KernelPCA takes functions of two samples.  Such a function returns a
+    single number for matrices too, or fails.
+    """
+    try:
+        return np.ndim(as_dense(function(X[:2], X[:1]))) > 0
+    except Exception as error:
+        one = X[[0]] if sparse.issparse(X) else X[0]
+        try:
+            is_number = np.size(function(one, one)) == 1
+        except Exception:
+            raise error from None
+        if not is_number:
+            raise
+        return False

@@ -1,0 +1,288 @@
+"""Classification with several kernels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.problem import DualProblem, Solution, c_svc
+from mercer.engines.cpu.solve import TaskSpec
+from mercer.machines.base.classifier import KernelClassifier
+from mercer.machines.mkl.machine import MultiKernelMachine
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import StrOptions
+
+__all__ = ["MKLClassifier"]
+
+
+@public("mercer")
+class MKLClassifier(MultiKernelMachine, KernelClassifier):
+    r"""Support vector classification that learns how to weigh several kernels.
+
+    For two classes, with :math:`K = \sum_k d_k K_k` and
+    :math:`s_k = \beta^T K_k \beta`, the primal and the dual problem are
+
+    .. math::
+
+        \min_{d \ge 0,\, \|d\|_p \le 1} \; \max_\beta \;
+            y^T \beta - \tfrac12 \beta^T K \beta
+        \qquad
+        \max_\beta \; y^T \beta - \tfrac12 \|s\|_q,
+            \quad \tfrac1p + \tfrac1q = 1,
+
+    with the box and sum constraints of :class:`~mercer.SVC`. More than two classes need
+    several such machines; if the machines share the weights, their objectives are
+    added.
+
+    Parameters
+    ----------
+    kernels : list of str, callable or Kernel, default=("linear", "poly", "rbf")
+        The kernels, each as in :class:`~mercer.SVC`; ``k.on(columns)``
+        looks at some columns only. With "precomputed", X is a list of matrices or an
+        array of shape (n_kernels, n_samples, n_samples); for new samples the shape is
+        (n_kernels, n_new, n_samples).
+    method : str, default="smo"
+        How the weights are found. Three methods solve the problem above: "group-lasso"
+        alternates between machines and closed-form weights, "smo" makes pair steps that
+        also move the weights (for p > 1), and "simple" follows the reduced gradient
+        (for p = 1). Two methods are heuristics, for which only the machines are
+        optimal: "uniform" makes all weights equal, and "alignment" weighs a kernel by
+        how well it agrees with the targets.
+    p : float, default=None
+        Norm of the weights, at least 1. The closer p is to 1, the fewer kernels have a
+        weight. None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" ignore
+        p.
+    penalty : float, default=None
+        For "group-lasso" and "smo": the factor :math:`\lambda` of a penalty
+        :math:`\frac\lambda2 \|d\|_p^2` that replaces the bound :math:`\|d\|_p \le 1`.
+    alignment : {"plain", "centred", "joint"}, default="plain"
+        For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
+        "centred" does the same with kernels centred in feature space, and "joint" takes
+        the weights whose sum of centred kernels is aligned best.
+    normalize : {"trace", "variance"}, default="trace"
+        "trace" scales each kernel to a mean of 1 on the diagonal, and "variance" to a
+        variance of 1 of the samples in its feature space. None does not scale kernels.
+    C : float, default=1.0
+        Penalty of margin violations; a finite number > 0.
+    weights : {"shared", "per-task"}, default="shared"
+        Whether all machines have the same weights, or each has its own.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid" that are given by name.
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid" that are given by name.
+    multiclass : {"ovo", "ovr", "ecoc"}, default="ovr"
+        One machine for each pair of classes, for each class against the rest, or for
+        each column of an error-correcting output code.
+    decode : str, default="auto"
+        How decision values become a class, as for :class:`~mercer.SVC`.
+    code : str or array of shape (n_classes, n_tasks), default=None
+        For ECOC, as for :class:`~mercer.SVC`.
+    probability : bool, default=False
+        Whether to fit what ``predict_proba`` needs: five more problems for each
+        machine, with the weights of the kernels that all samples have led to.
+        Classes and samples count with their weights, as for :class:`~mercer.SVC`.
+    class_weight : dict or "balanced", default=None
+        Factors of C by class.
+    positive_weight : float or array of shape (n_classes,), default=1.0
+        For one-vs-rest: factor of C on the positive side.
+    tol : float, default=1e-3
+        Largest duality gap at the end, as a fraction of the objective.
+    cache_size : float or "auto", default="auto"
+        Megabytes for the base Gram matrices, their sum and scratch memory; where
+        matrices do not fit, they are computed again when they are needed.
+        "auto" is at most a quarter of the memory that is free.
+    max_iter : int, default=-1
+        Largest number of rounds, in each of which all machines are solved or improved;
+        -1 is 1000.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has a column per class or per machine.
+    break_ties : bool, default=False
+        Whether ``predict`` breaks ties between votes by the decision values.
+    n_jobs : int, default=None
+        Number of threads; None uses as many as BLAS may use.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds of ``probability`` and of random codes.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_kernels,) or (n_tasks, n_kernels)
+        Weights of the kernels after they were scaled by ``normalize``.
+    kernel_ : Kernel or list of Kernel
+        The weighted sum, without kernels of weight 0; one for each machine with
+        ``weights="per-task"``.
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors, class by class.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
+        Signed coefficients, as in :class:`~mercer.SVC`.
+    intercept_ : ndarray of shape (n_tasks,)
+    coef_ : ndarray of shape (n_tasks, n_features)
+        Weights of the features, if only a linear kernel of all columns has a weight.
+    code_ : ndarray of shape (n_classes, n_tasks)
+        The side of each class in each machine: 1, -1, or 0 for neither.
+    probA_, probB_ : ndarray of shape (n_tasks,)
+        Parameters of the machines' sigmoids, with ``probability=True``.
+    class_weight_ : ndarray of shape (n_classes,)
+    objective_ : float or ndarray of shape (n_tasks,)
+        The dual objective, to be minimised, of all machines together; one for each
+        machine with ``weights="per-task"``.
+    dual_gap_ : float or ndarray of shape (n_tasks,)
+        Primal minus dual objective of machines and weights together. For "uniform" and
+        "alignment" the weights count as given. It is infinite where the problem is not
+        convex.
+    kkt_gap_ : ndarray of shape (n_tasks,)
+        Largest violation of the optimality conditions of each machine, with fixed
+        weights.
+    n_iter_ : int or ndarray of shape (n_tasks,)
+        Rounds.
+    history_ : dict of lists
+        A row for each round: "problem" (0, 1, ..., which weights it is about),
+        "objective", "dual_gap" and "weights"; in rounds on a part of the samples,
+        those of that part. These gaps take it for granted that the problem is convex.
+    converged_ : bool
+        Whether every gap is within ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is if
+        all kernels are positive semi-definite, or, for weights that are given, their
+        sum is.
+    fit_status_ : int
+        0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns in ``fit``, if all of them were strings.
+    shape_fit_ : tuple of int
+        Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
+        matrices.
+
+    References
+    ----------
+    Sun, Ampornpunt, Varma & Vishwanathan, "Multiple kernel learning and the SMO
+    algorithm", NIPS 2010.
+    Xu, Jin, Yang, King & Lyu, "Simple and efficient multiple kernel learning by group
+    lasso", ICML 2010.
+    Rakotomamonjy, Bach, Canu & Grandvalet, "SimpleMKL", JMLR 9, 2008.
+    Cortes, Mohri & Rostamizadeh, "Algorithms for learning kernels based on centered
+    alignment", JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import MKLClassifier
+    >>> from mercer.kernels import RBF
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> y = X[:, 0] ** 2 + X[:, 1] ** 2 > 1.5
+    >>> useful, noise = RBF().on([0, 1]), RBF().on([2, 3])
+    >>> model = MKLClassifier([useful, noise], method="group-lasso", p=1)
+    >>> model.fit(X, y).weights_.round(1)
+    array([1., 0.])
+    >>> model.converged_
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{
+            name: allowed
+            for name, allowed in KernelClassifier._parameter_constraints.items()
+            if name not in ("kernel", "solver", "shrinking")
+        },
+        **MultiKernelMachine._parameter_constraints,
+        "weights": [StrOptions({"shared", "per-task"})],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = ("linear", "poly", "rbf"),
+        *,
+        method: str = "smo",
+        p: float | None = None,
+        penalty: float | None = None,
+        alignment: str = "plain",
+        normalize: str | None = "trace",
+        C: float = 1.0,
+        weights: str = "shared",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        multiclass: str = "ovr",
+        decode: str = "auto",
+        code: Any = None,
+        probability: bool = False,
+        class_weight: dict | str | None = None,
+        positive_weight: Any = 1.0,
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.kernels = kernels
+        self.method = method
+        self.p = p
+        self.penalty = penalty
+        self.alignment = alignment
+        self.normalize = normalize
+        self.C = C
+        self.weights = weights
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.multiclass = multiclass
+        self.decode = decode
+        self.code = code
+        self.probability = probability
+        self.class_weight = class_weight
+        self.positive_weight = positive_weight
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
+        """Fit the machines and the weights.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; for precomputed kernels a list of matrices.
+        y : array of shape (n_samples,)
+            The classes.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C by sample.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
+        return c_svc(sides, self.C * weight)
+
+    def _is_shared(self) -> bool:
+        return self.weights == "shared"
+
+    def _report(self, solutions: list[Solution]) -> None:
+        super()._report(solutions)
+        self._report_problem()
+
+    def _alignment_target(self, spec: TaskSpec) -> NDArray:
+        # The linear term is minus the side. Samples of weight 0 are left out.
+        return np.where(spec.problem.hi > spec.problem.lo, -spec.problem.p, 0.0)

@@ -1,0 +1,222 @@
+"""Learn the weights: group the machines that share weights, and choose the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.problem import certify
+from mercer.engines.cpu.certificates import (
+    is_definite,
+    products_on_support,
+    rounding_errors,
+    some_rows,
+    to_solution,
+)
+from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
+from mercer.engines.cpu.gram import apply, is_custom
+from mercer.engines.cpu.solve import TaskSpec
+from mercer.kernels.base import Definiteness, Kernel, as_operand
+from mercer.kernels.operand import Operand
+from mercer.machines.base.machine import Tasks
+from mercer.machines.mkl.alternate import alternate
+from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
+from mercer.machines.mkl.chunks import Iteration, by_chunks
+from mercer.machines.mkl.pairs import minimise
+from mercer.machines.mkl.problem import Found, Problem, solve_fixed
+from mercer.machines.mkl.simple import descend
+from mercer.machines.mkl.weights import alignment_weights
+from mercer.runtime.memory import given_budget
+
+__all__ = ["METHODS", "Part", "is_convex", "learn", "settled", "split"]
+
+_ITERATIONS: dict[str, Iteration] = {
+    "group-lasso": alternate,
+    "simple": descend,
+    "smo": minimise,
+}
+METHODS = ("uniform", "alignment", *_ITERATIONS)
+
+# Products are only computed again for samples within this many rounding errors of the
+# margin.
+CLEARANCE = 20.0
+
+
+class Part(NamedTuple):
+    """Machines that share their weights, and the samples that they need."""
+
+    machines: list[int]  #: the numbers of the machines
+    samples: NDArray[np.intp]  #: the samples in the order of the store
+    store: BaseGrams
+    specs: list[TaskSpec]
+    folds: list[TaskSpec]  #: the folds of all machines, for calibration
+
+
+def split(store: BaseGrams, tasks: Tasks, per_machine: int, shared: bool) -> list[Part]:
+    """Return the parts that share weights: all machines, or each machine on its own.
+
+    Every machine has ``per_machine`` problems: the first is the machine itself, and the
+    others are its folds.
+    """
+    mains = tasks.specs[::per_machine]
+    if shared:
+        folds = [s for i, s in enumerate(tasks.specs) if i % per_machine]
+        return [Part(list(range(len(mains))), tasks.order, store, mains, folds)]
+    return [_alone(store, tasks, per_machine, t) for t in range(len(mains))]
+
+
+def _alone(store: BaseGrams, tasks: Tasks, per_machine: int, t: int) -> Part:
+    own = tasks.specs[t * per_machine : (t + 1) * per_machine]
+    ranges = [np.arange(*tasks.starts[b : b + 2]) for b in own[0].blocks]
+    starts = np.append(0, np.cumsum([len(r) for r in ranges])).tolist()
+    rows = np.concatenate(ranges)
+    if len(rows) < store.n:
+        blocks = tuple(range(len(ranges)))
+        own = [spec._replace(blocks=blocks) for spec in own]
+        store = store.restricted(rows, starts)
+    return Part([t], tasks.order[rows], store, own[:1], own[1:])
+
+
+def learn(
+    problem: Problem,
+    method: str,
+    max_iter: int,
+    alignment: str,
+    target: Callable[[TaskSpec], NDArray],
+) -> Found:
+    """Find weights and machines.
+
+    ``target`` returns the values, by row of a problem, with which kernels should be
+    aligned; the target of several machines is :math:`\\sum_t y_t y_t^T`.
+    """
+    store = problem.store
+    if method in _ITERATIONS:
+        first = problem.ball.uniform(store.n_kernels)
+        return by_chunks(problem, _ITERATIONS[method], max_iter, first)
+    weights = np.full(store.n_kernels, 1.0 / store.n_kernels)
+    if method == "alignment":
+        Y = np.zeros((store.n, len(problem.specs)))
+        for t, (spec, rows) in enumerate(zip(problem.specs, problem.rows, strict=True)):
+            Y[rows, t] = target(spec)
+        is_joint = alignment == "joint"
+        moments = store.moments(Y, alignment != "plain", is_joint)
+        weights = alignment_weights(moments, is_joint)
+    problem.is_fixed = True
+    return by_chunks(problem, solve_fixed, max_iter, weights)
+
+
+def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool | None:
+    """Tell whether a problem is convex; None if nothing speaks against it.
+
+    Every kernel has to be positive semi-definite, or, where the weights are fixed,
+    their sum. ``kernels`` is empty where matrices were given.
+    """
+    store = problem.store
+    if problem.is_fixed:
+        kernels = [k for k, weight in zip(kernels, weights, strict=False) if weight > 0]
+    known = [kernel.definiteness for kernel in kernels] or [Definiteness.UNKNOWN]
+    if min(known) >= Definiteness.CONDITIONAL:
+        return True
+    everything = np.unique(
+        np.concatenate(
+            [
+                own[spec.problem.row[spec.problem.hi > spec.problem.lo]]
+                for spec, own in zip(problem.specs, problem.rows, strict=True)
+            ]
+        )
+    )
+    rows = some_rows(everything)
+    is_whole = len(rows) == len(everything)
+    if min(known) == Definiteness.INDEFINITE and not is_whole:
+        return False
+    squares = store.squares(rows)
+    if problem.is_fixed:
+        squares = np.tensordot(weights, squares, 1)[None].astype(squares.dtype)
+    group = np.zeros(len(rows), dtype=np.intp)
+    if not all(is_definite(K, group) for K in squares):
+        return False
+    return True if is_whole else None
+
+
+def settled(
+    problem: Problem,
+    end: Found,
+    kernels: list[Kernel],
+    factors: NDArray,
+    X: Any,
+    samples: NDArray,
+) -> Found:
+    """Certify once more, with the rounding errors of kernel values in the gap.
+
+    They are estimated on a few samples; where that is not good enough, the products of
+    all samples that could matter are computed in double precision. On support vectors
+    they always are, so that the objective is exact. ``factors`` are what the kernels
+    are multiplied by.
+    """
+    last = end.last
+    kernel = weighted_sum(kernels, last.weights * factors)
+    for task, solution in zip(problem.tasks, last.solutions, strict=True):
+        task.beta, task.f = solution.beta, solution.f.copy()
+    data = Operand(X, order=samples) if len(samples) == X.shape[0] else X[samples]
+    operand = as_operand(data)
+    budget = given_budget(problem.settings.cache_size)
+    errors = rounding_errors(
+        kernel, operand, problem.tasks, problem.store.threads, budget
+    )
+    s = last.s
+    if not problem.store.is_double and not any(map(is_custom, kernels)):
+        products = products_on_support(
+            kernels, operand, problem.tasks, problem.store.threads, budget
+        )
+        s = np.zeros(len(kernels))
+        for task, (rows, values) in zip(problem.tasks, products, strict=True):
+            beta = np.bincount(task.problem.row, task.beta, len(task.f))
+            task.f[rows] = (last.weights * factors) @ values
+            s += factors * (values @ beta[rows])
+    solutions = [
+        solution._replace(
+            f=task.f,
+            bias=found.bias,
+            objective=found.objective,
+            dual_gap=found.dual_gap,
+            multipliers=found.multipliers,
+            error=max(solution.error, 2.0 * float(error)),
+        )
+        for solution, task, error in zip(
+            last.solutions, problem.tasks, errors, strict=True
+        )
+        for found in [certify(task.problem, task.beta, task.f)]
+    ]
+    problem.rounds.pop()
+    now = problem.certified(last.weights, Solved(solutions, s, last.F))
+    if not now.is_within(problem.tol) and not problem.store.is_double:
+        near = problem.margins(now) <= CLEARANCE * errors.max()
+        compute_products(problem, kernel, operand, np.flatnonzero(near))
+        solutions = [to_solution(task, 0.0, problem.tol) for task in problem.tasks]
+        problem.rounds.pop()
+        now = problem.certified(last.weights, Solved(solutions, s, last.F))
+    return problem.found(now)
+
+
+def compute_products(
+    problem: Problem, kernel: Kernel, data: Operand, samples: NDArray
+) -> None:
+    """Compute the products ``f`` of some samples again, in double precision."""
+    tasks, store = problem.tasks, problem.store
+    columns = [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    matrix = coefficient_matrix(store.n, columns)
+    used = np.flatnonzero(np.diff(matrix.indptr))
+    weights = Weights(matrix[used], np.searchsorted(used, store.starts).tolist())
+    left, right = (
+        Operand(data.raw_rows(rows).astype(np.float64)) for rows in (samples, used)
+    )
+    budget = given_budget(problem.settings.cache_size)
+    values = apply(kernel, left, right, weights, store.threads, budget)
+    for t, (task, own) in enumerate(zip(tasks, problem.rows, strict=True)):
+        mine = np.isin(samples, own, assume_unique=True)
+        task.f = task.f.copy()
+        task.f[np.searchsorted(own, samples[mine])] = values[mine, t]
+        task.certificate = None

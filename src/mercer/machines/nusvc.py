@@ -1,0 +1,222 @@
+"""Support vector classification with a share of support vectors in place of C."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from mercer.core.problem import DualProblem, Solution, nu_svc
+from mercer.machines.base.classifier import KernelClassifier
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
+
+__all__ = ["NuSVC"]
+
+
+@public("mercer")
+class NuSVC(KernelClassifier):
+    r"""Classification with :math:`\nu` in place of C.
+
+    :math:`\nu` is at least the share of margin errors and at most the share of support
+    vectors. The dual problem of two classes is
+
+    .. math::
+
+        \min_\beta \; \tfrac12 \beta^T K \beta
+            \quad\text{with}\quad 0 \le y_i \beta_i \le w_i, \quad
+            \sum_{y_i = 1} \beta_i = -\sum_{y_i = -1} \beta_i
+            = \tfrac\nu2 \sum_i w_i,
+
+    scaled afterwards so that the margin is 1, as in scikit-learn.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Between 0 and 1.
+    kernel : str, callable or Kernel, default="rbf"
+        As for :class:`~mercer.SVC`.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    multiclass : {"ovo", "ovr", "ecoc"}, default="ovo"
+        As for :class:`~mercer.SVC`, and so are the next four.
+    decode : str, default="auto"
+    code : str or array of shape (n_classes, n_tasks), default=None
+    probability : bool, default=False
+    class_weight : dict or "balanced", default=None
+    positive_weight : float or array of shape (n_classes,), default=1.0
+    solver : str, default="auto"
+        "auto", "smo" or "decompose", or a textbook method.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions that is left, before scaling.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values and scratch memory.
+    max_iter : int, default=-1
+        Limit on steps for each machine; -1 is ten million, or a hundred for each
+        variable if that is more.
+    shrinking : bool, default=True
+        Whether to leave aside variables that are unlikely to move.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has a column per class or per machine.
+    break_ties : bool, default=False
+        Whether ``predict`` settles equal votes by the decision values.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the folds of ``probability`` and random codes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    support_ : ndarray of shape (n_SV,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
+    intercept_ : ndarray of shape (n_tasks,)
+    coef_ : ndarray of shape (n_tasks, n_features)
+        For the linear kernel.
+    code_ : ndarray of shape (n_classes, n_tasks)
+    probA_, probB_ : ndarray of shape (n_tasks,)
+        Sigmoids of the machines, where there are probabilities.
+    kernel_ : Kernel
+    class_weight_ : ndarray of shape (n_classes,)
+    objective_ : ndarray of shape (n_tasks,)
+        The dual objective, before scaling.
+    dual_gap_ : ndarray of shape (n_tasks,)
+    kkt_gap_ : ndarray of shape (n_tasks,)
+    n_iter_ : ndarray of shape (n_tasks,)
+    converged_ : bool
+    is_convex_ : bool or None
+    fit_status_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+    shape_fit_ : tuple of two int
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural
+    Computation 12, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVC
+    >>> X = np.array([[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]])
+    >>> NuSVC().fit(X, [1, 1, 2, 2]).predict([[-0.8, -1.0]])
+    array([1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **KernelClassifier._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+    _by_class = True
+    _one_side_left = "specified nu is infeasible"
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        multiclass: str = "ovo",
+        decode: str = "auto",
+        code: Any = None,
+        probability: bool = False,
+        class_weight: dict | str | None = None,
+        positive_weight: Any = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        shrinking: bool = True,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.multiclass = multiclass
+        self.decode = decode
+        self.code = code
+        self.probability = probability
+        self.class_weight = class_weight
+        self.positive_weight = positive_weight
+        self.solver = solver
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : array of shape (n_samples,)
+            The classes.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of the upper bounds by sample.
+
+        Returns
+        -------
+        self
+        """
+        self._n_vague = 0
+        self._fit(X, y, sample_weight)
+        if n_vague := self.__dict__.pop("_n_vague"):
+            warnings.warn(
+                f"The margin of {n_vague} problems is no more than what is left of the "
+                f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
+                f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
+                stacklevel=4,  # where the user called fit, past two wrappers
+            )
+        return self
+
+    def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
+        return nu_svc(sides, weight, self.nu)
+
+    def _check_task(self, sides: NDArray, weight: NDArray) -> None:
+        smaller = min(weight[sides > 0].sum(), weight[sides < 0].sum())
+        most = 2.0 * smaller / weight.sum()
+        if self.nu > most * (1 + 1e-12):
+            raise ValueError(
+                f"specified nu is infeasible: nu={self.nu:g}, and the smaller side of "
+                f"two classes allows at most {most:.4g}. Lower nu, or use class_weight."
+            )
+
+    def _rescaled(self, solution: Solution) -> Solution:
+        plus, minus = (*solution.multipliers, 0.0)[:2]
+        margin = 0.5 * (plus - minus)
+        self._n_vague += bool(margin <= solution.kkt_gap + solution.error)
+        if not margin > 0:
+            return solution
+        return solution._replace(
+            beta=solution.beta / margin,
+            f=solution.f / margin,
+            bias=solution.bias / margin,
+        )

@@ -1,0 +1,207 @@
+"""Novelty: what is unlike the samples."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.core.problem import DualProblem, one_class
+from mercer.machines.base.single import SingleMachine
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
+
+__all__ = ["OneClassSVM"]
+
+
+@public("mercer")
+class OneClassSVM(OutlierMixin, SingleMachine):
+    r"""The half-space in feature space that holds most samples, far from the origin.
+
+    .. math::
+
+        \min_\alpha \; \tfrac12 \alpha^T K \alpha \quad\text{with}\quad
+            0 \le \alpha_i \le w_i, \; \sum_i \alpha_i = \nu \sum_i w_i
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="rbf"
+        As for :class:`~mercer.SVC`.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    nu : float, default=0.5
+        At least the share of outliers, at most that of support vectors.
+    solver : str, default="auto"
+        "auto", "smo" or "decompose", or a textbook method.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions that is left.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values and scratch memory.
+    max_iter : int, default=-1
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
+    shrinking : bool, default=True
+        Whether to leave aside variables that are unlikely to move.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the solvers "random" and "simplified".
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, n_SV)
+    intercept_ : ndarray of shape (1,)
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    objective_ : float
+        The dual objective, to be minimised.
+    dual_gap_ : float
+        Primal minus dual objective; infinite where the problem is not convex.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    n_iter_ : int
+    converged_ : bool
+        Whether the machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
+    fit_status_ : int
+        0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+    shape_fit_ : tuple of two int
+        Shape of the samples.
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, "Estimating the support of a
+    high-dimensional distribution", Neural Computation 13, 2001.
+
+    Examples
+    --------
+    >>> from mercer import OneClassSVM
+    >>> X = [[0.0], [0.44], [0.45], [0.46], [1.0]]
+    >>> OneClassSVM(gamma="auto").fit(X).predict([[0.45], [1.5]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **SingleMachine._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    _takes_targets = False
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        nu: float = 0.5,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.nu = nu
+        self.solver = solver
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : ignored, default=None
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of the upper bounds by sample.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, None, sample_weight)
+        self.offset_ = -self.intercept_
+        return self
+
+    def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
+        return one_class(weight, self.nu)
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the signed distance from the boundary; positive is inside.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._decisions(X).ravel()
+
+    def score_samples(self, X: Any) -> NDArray:
+        """Return the decision values without the offset.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> NDArray:
+        """Return 1 for samples like those of the fit, -1 for others.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) > 0, 1, -1)

@@ -1,0 +1,353 @@
+"""The passive-aggressive classifier, linear or with a kernel."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from mercer.core.passive import PA, PA1, PA2, Rule
+from mercer.kernels.base import Kernel
+from mercer.machines.base.machine import QUIET, UNBOUNDED
+from mercer.machines.base.streams import StreamClassifier
+from mercer.machines.passive.base import PassiveBase
+from mercer.machines.passive.parts import FeaturePart, Lessons, SamplePart
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.progress import StepProgress
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
+
+__all__ = ["PassiveAggressiveClassifier"]
+
+VARIANTS = {"pa": PA, "pa1": PA1, "pa2": PA2}
+# Stands for a budget without limit.
+ANY_NUMBER = np.iinfo(np.int64).max
+
+
+@QUIET
+def _next(steps: Iterator[Any]) -> Any:
+    """Take a step.  Overflow is allowed here: the results are checked for it."""
+    return next(steps, None)
+
+
+@public("mercer")
+class PassiveAggressiveClassifier(PassiveBase):
+    r"""Passive-aggressive classification, linear or with a kernel.
+
+    A sample with loss :math:`\ell = \max\{0, 1 - y f(x)\} = 0` changes nothing; any
+    other moves the weights just as far as is needed, by :math:`\tau y x` with
+
+    .. math::
+
+        \tau = \frac{\ell}{\|x\|^2}, \qquad
+        \tau = \min\Bigl\{C, \frac{\ell}{\|x\|^2}\Bigr\}, \qquad
+        \tau = \frac{\ell}{\|x\|^2 + \frac{1}{2C}}
+
+    for the variants PA, PA-I and PA-II. With a kernel, :math:`k(x, x)` takes the place
+    of :math:`\|x\|^2`, and the sample becomes a support vector with coefficient
+    :math:`\tau y`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Aggressiveness of "pa1" and "pa2": the longest step, or what softens each.
+    variant : {"pa", "pa1", "pa2"}, default="pa1"
+        The step.
+    kernel : str, callable or Kernel, default=None
+        None is the linear machine with weights of features, dense or sparse; else as
+        for :class:`SVC`, but not precomputed.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid". "scale" takes the
+        variance of the first call's samples: for a stream better give a number.
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    fit_intercept : bool, default=True
+        Whether there is an intercept. It moves by :math:`\tau y` and does not count in
+        the norm, as in scikit-learn.
+    intercept_share : float, default=1.0
+        Share of a step that the intercept takes. scikit-learn takes 0.01 for sparse
+        samples, and 1 for dense ones.
+    multiclass : {"ovr", "joint"}, default="ovr"
+        Each class against the rest, or the multi-class update: the loss is
+        :math:`1 - (f_y - \max_{r \ne y} f_r)`, and the weights of both classes move.
+    average : bool, default=False
+        Whether to predict by the average of the weights after each sample.
+    budget : int, default=None
+        With a kernel, the most support vectors to hold; None is no limit.
+    removal : {"oldest", "smallest"}, default="oldest"
+        Which one leaves for the latest, which stays: that which came first, or that
+        with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the classes. The
+        latter keeps what was hard, and where one class is rare or there is noise that
+        gets the upper hand. It leaves the average too.
+    max_iter : int, default=1000
+        Most passes over the data in ``fit``.
+    tol : float, default=1e-3
+        ``fit`` ends when the mean loss has not fallen by this much for
+        ``n_iter_no_change`` passes. None: after ``max_iter`` passes.
+    n_iter_no_change : int, default=5
+        See ``tol``.
+    shuffle : bool, default=True
+        Whether ``fit`` takes the samples in a new order in each pass.
+    class_weight : dict or "balanced", default=None
+        Factors of the steps by class; "balanced" with ``fit`` only. Of a class against
+        the rest only the one is weighted.
+    n_jobs : int, default=None
+        Threads, to predict with a kernel; None is as many as BLAS may use.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For ``shuffle``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_weight_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features, of the linear machine or the linear kernel.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        With a kernel, the samples that have coefficients.
+    dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
+        Their coefficients.
+    kernel_ : Kernel or None
+        The kernel with its numbers.
+    n_iter_ : int
+        Passes over the data.
+    n_seen_ : int
+        Samples learnt from, in all passes.
+    history_ : dict of lists
+        Counts after each chunk of ``learn_stream``: "n_seen", "n_tested",
+        "n_mistakes" (of those predicted before they were learnt from), "n_support".
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+
+    References
+    ----------
+    Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive
+    algorithms", JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> import mercer
+    >>> X, y = mercer.datasets.make_moons(200, random_state=0)
+    >>> model = mercer.PassiveAggressiveClassifier(kernel="rbf", gamma=2.0, budget=50)
+    >>> model.partial_fit(X[:100], y[:100], classes=[0, 1]).score(X[100:], y[100:])
+    1.0
+    >>> mercer.PassiveAggressiveClassifier(random_state=0).fit(X, y).coef_.shape
+    (1, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **StreamClassifier._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "variant": [StrOptions(set(VARIANTS))],
+        "kernel": [str, callable, Kernel, None],
+        "fit_intercept": ["boolean"],
+        "intercept_share": [Interval(Real, 0.0, None, closed="left")],
+        "multiclass": [StrOptions({"ovr", "joint"})],
+        "average": ["boolean"],
+        "removal": [StrOptions({"smallest", "oldest"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left"), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        variant: str = "pa1",
+        kernel: Any = None,
+        *,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_share: float = 1.0,
+        multiclass: str = "ovr",
+        average: bool = False,
+        budget: int | None = None,
+        removal: str = "oldest",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        shuffle: bool = True,
+        class_weight: dict | str | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.C = C
+        self.variant = variant
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.intercept_share = intercept_share
+        self.multiclass = multiclass
+        self.average = average
+        self.budget = budget
+        self.removal = removal
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Start anew, and go over the data until the loss falls no more.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            The classes.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of the steps by sample.
+
+        Returns
+        -------
+        self
+        """
+        draft = self._draft(fresh=True)
+        X, codes, weight = draft._take_in(X, y, None, sample_weight, whole=True)
+        draft._begin(X)
+        rng = np.random.default_rng(
+            check_random_state(self.random_state).randint(2**31 - 1)
+        )
+        n = len(codes)
+        progress = StepProgress(self, X, draft.classes_[codes], self.verbose)
+        learns = np.ones(draft._n_tasks(), dtype=bool)
+        best = np.full(len(learns), np.inf)
+        waited = np.zeros(len(learns), dtype=np.int64)
+        remedy = "Raise max_iter or tol."
+        for epoch in range(1, self.max_iter + 1):
+            draft.n_iter_ = epoch
+            order = rng.permutation(n) if self.shuffle else np.arange(n)
+            loss = np.zeros(len(learns))
+            for part in draft._learn(X, codes, weight, order, learns):
+                draft._held.settle()
+                loss += part / n
+            if self.tol is not None:
+                waited = np.where(loss > best - self.tol, waited + 1, 0)
+                best = np.minimum(best, loss)
+                learns &= waited < self.n_iter_no_change
+            ends = progress("loss", float(loss.max())) and epoch < self.max_iter
+            if not learns.any():
+                break
+            if ends:
+                remedy = "A callback asked for an early end."
+                break
+        self._accept(draft)
+        progress.finish("loss", float(loss.max()))
+        if learns.any() and (ends or self.tol is not None):
+            warnings.warn(
+                f"PassiveAggressiveClassifier did not converge in {self.n_iter_} "
+                f"passes (max_iter={self.max_iter}). {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Go once over samples, one or many, in their order.
+
+        With a kernel, samples are taken in chunks of 256. A call that is interrupted
+        leaves the model after the last complete chunk.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            The classes.
+        classes : array of shape (n_classes,), default=None
+            All classes that can appear, now or later; needed in the first call.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of the steps by sample.
+
+        Returns
+        -------
+        self
+        """
+        draft = self._draft()
+        X, codes, weight = draft._take_in(X, y, classes, sample_weight)
+        if not draft.__sklearn_is_fitted__():
+            draft._begin(X)
+        draft._check_for_kernel(X)
+        draft.n_iter_ = 1
+        learns = np.ones(draft._n_tasks(), dtype=bool)
+        for _ in draft._learn(X, codes, weight, np.arange(len(codes)), learns):
+            self._accept(draft)
+        return self
+
+    def _n_tasks(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _begin(self, X: Any) -> None:
+        """Fix what the first samples decide."""
+        if self.kernel is None:
+            if self.budget is not None:
+                raise ValueError(
+                    f"budget={self.budget} is for a kernel: the linear machine holds "
+                    "no samples. Set budget=None, or kernel='linear'."
+                )
+            self.kernel_ = None
+            held: Any = FeaturePart.empty(self._n_tasks(), X.shape[1])
+        else:
+            self.kernel_ = self._bound_kernel(X)
+            held = SamplePart.empty(self.kernel_, X, self._n_tasks())
+        self.n_seen_ = 0
+        self._held = held
+
+    def _learn(
+        self, X: Any, codes: NDArray, weight: NDArray, order: NDArray, learns: NDArray
+    ) -> Iterator[NDArray]:
+        """Go over samples once; yield the losses of each task after each chunk.
+
+        The caller settles what is held then, after taking it over.
+        """
+        rule = Rule(
+            VARIANTS[self.variant],
+            float(min(self.C, UNBOUNDED)),
+            float(self.intercept_share) if self.fit_intercept else 0.0,
+            self.multiclass == "joint",
+            bool(self.average),
+        )
+        held = self._held
+        if isinstance(held, FeaturePart):
+            lessons = Lessons(X, codes, weight, self.class_weight_)
+            steps = held.learn(lessons, order, rule, learns)
+        else:
+            X = self._like(X, sparse.issparse(held.rows.X), held.rows.dtype)
+            lessons = Lessons(X, codes, weight, self.class_weight_)
+            budget = ANY_NUMBER if self.budget is None else self.budget
+            oldest = self.removal == "oldest"
+            steps = held.learn(lessons, order, rule, learns, budget, oldest)
+        while (step := _next(steps)) is not None:
+            held, count, losses = step
+            if not (np.isfinite(losses).all() and held.is_finite()):
+                raise ValueError(
+                    "The weights are not finite: the samples have too large values. "
+                    "Scale them, for instance with StandardScaler."
+                )
+            self._held = held
+            self.n_seen_ += count
+            yield losses

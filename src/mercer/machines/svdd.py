@@ -1,0 +1,298 @@
+"""The smallest ball around the samples."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.core.problem import DualProblem, svdd
+from mercer.kernels.operand import Operand
+from mercer.machines.base.machine import QUIET
+from mercer.machines.base.single import SingleMachine
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
+
+__all__ = ["SVDD"]
+
+
+@public("mercer")
+class SVDD(OutlierMixin, SingleMachine):
+    r"""The smallest ball in feature space that holds the samples, or most of them.
+
+    With the centre :math:`a = \sum_i \alpha_i \phi(x_i)`,
+
+    .. math::
+
+        \min_\alpha \; \tfrac12 \alpha^T K \alpha
+            - \tfrac12 \sum_i \alpha_i K_{ii} \quad\text{with}\quad
+            0 \le \alpha_i \le C_i, \; \sum_i \alpha_i = 1.
+
+    Parameters
+    ----------
+    C : float, default=None
+        Largest coefficient of a sample: C = 1 / (n s) leaves at most a share s of the
+        n samples outside. None is the hard ball, which holds all.
+    kernel : str, callable or Kernel, default="rbf"
+        As for :class:`~mercer.SVC`.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    offset : float, default=0.0
+        Added to the radius where a sample is judged: widens the boundary, or narrows
+        it if negative.
+    solver : str, default="auto"
+        "auto", "smo" or "decompose", or a textbook method.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions that is left.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values and scratch memory.
+    max_iter : int, default=-1
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
+    shrinking : bool, default=True
+        Whether to leave aside variables that are unlikely to move.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the solvers "random" and "simplified".
+
+    Attributes
+    ----------
+    radius_ : float
+        Radius of the ball.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this: minus the radius and the
+        offset.
+    boundary_ : ndarray of int
+        Indices of the samples on the boundary.
+    outliers_ : ndarray of int
+        Indices of the samples outside.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, n_SV)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    objective_ : float
+        The dual objective, to be minimised.
+    dual_gap_ : float
+        Primal minus dual objective; infinite where the problem is not convex.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    n_iter_ : int
+    converged_ : bool
+        Whether the machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
+    fit_status_ : int
+        0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+    shape_fit_ : tuple of two int
+        Shape of the samples.
+
+    References
+    ----------
+    Tax & Duin, "Support vector data description", Machine Learning 54, 2004.
+
+    Examples
+    --------
+    >>> from mercer import SVDD
+    >>> X = [[0.0, 0.0], [2.0, 0.0], [1.0, 0.5]]
+    >>> model = SVDD(kernel="linear").fit(X)
+    >>> float(round(model.radius_, 3))
+    1.0
+    >>> model.boundary_
+    array([0, 1])
+    >>> model.predict([[1.0, 0.9], [1.0, 1.1]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **SingleMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="neither"), None],
+        "offset": [Interval(Real, None, None, closed="neither")],
+    }
+
+    _takes_targets = False
+
+    def __init__(
+        self,
+        *,
+        C: float | None = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        offset: float = 0.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.offset = offset
+        self.solver = solver
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SVDD:
+        """Fit the ball.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : ignored, default=None
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C by sample; a sample without weight may lie anywhere.
+
+        Returns
+        -------
+        self
+        """
+        solution = self._fit(X, None, sample_weight)
+        m = -solution.bias
+        # Of the centre: aᵀa = αᵀKα, from ½αᵀKα - ½ Σ αᵢKᵢᵢ and Σ αᵢKᵢᵢ.
+        own = float(self.dual_coef_[0] @ self._diag[self.support_])
+        self._center_norm = 2.0 * self.objective_ + own
+        squared_radius = self._center_norm - 2.0 * m
+        self.radius_ = float(np.sqrt(np.maximum(0.0, squared_radius)))
+        upper = self._upper[self.support_]
+        # No coefficient can be more than 1, which is no bound of the sample's own.
+        at_bound = (upper < 1.0) & (self.dual_coef_[0] >= upper)
+        self.boundary_ = self.support_[~at_bound].astype(np.intp)
+        self.outliers_ = self.support_[at_bound].astype(np.intp)
+        if self._is_precomputed() and not np.allclose(self._diag, 1.0):
+            warnings.warn(
+                "New samples of a precomputed kernel count as having k(x, x) = 1, and "
+                f"the diagonal is {self._diag.min():.3g} to {self._diag.max():.3g}. "
+                "Divide K by the roots of its diagonal, or pass samples and a kernel.",
+                stacklevel=4,  # where the user called fit, past two wrappers
+            )
+        del self._diag, self._upper
+        return self
+
+    @QUIET
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = super()._validate(X, y)
+        if self._is_precomputed():
+            self._diag = np.array(X.diagonal(), dtype=np.float64)
+        else:
+            kernel, samples = self._bound(X)
+            self._diag = np.asarray(kernel.diagonal(Operand(samples)), dtype=np.float64)
+        return X, y
+
+    def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
+        if self.C is None:
+            self._upper = np.where(weight > 0, 1.0, 0.0)
+        else:
+            self._upper = np.minimum(self.C * weight, 1.0)
+        total = self._upper.sum()
+        if total < 1.0 - 1e-12:
+            raise ValueError(
+                f"C={self.C!r} is too small: the upper bounds of all samples sum to "
+                f"{total:.4g}, and the coefficients of the centre to 1. Use C of at "
+                f"least {self.C / total:.4g}."
+            )
+        return svdd(self._diag, self._upper)
+
+    @property
+    def offset_(self) -> float:
+        """Minus the radius and the offset."""
+        return -(self.radius_ + self.offset)
+
+    @QUIET
+    def center_distance(self, X: Any) -> NDArray:
+        """Return the distances from the centre, in feature space.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            For a precomputed kernel the matrix with the samples of the fit; then all
+            new samples count as having k(x, x) = 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        # Without the bias: the product with the centre.
+        along = self._decisions(X).ravel() - self.intercept_[0]
+        if self._is_precomputed():
+            own = np.ones(len(along))
+        else:
+            own = self.kernel_.diagonal(Operand(self._validate_for_predict(X)))
+        return np.sqrt(np.maximum(0.0, own - 2.0 * along + self._center_norm))
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Return radius plus offset minus distance; positive is inside.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.score_samples(X)  # says first whether there was a fit
+        return scores - self.offset_
+
+    def score_samples(self, X: Any) -> NDArray:
+        """Return minus the distances from the centre.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return -self.center_distance(X)
+
+    def predict(self, X: Any) -> NDArray:
+        """Return 1 for samples inside the ball, -1 for others.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,346 @@
+"""Support vector regression."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
+from mercer.machines.base.machine import UNBOUNDED
+from mercer.machines.base.single import SingleMachine
+from mercer.runtime.fitting import fit_method
+from mercer.runtime.public import public
+from mercer.runtime.scikit_learn import Interval
+
+__all__ = ["SVR", "NuSVR"]
+
+
+class _Regressor(RegressorMixin, SingleMachine):
+    """What both regressors share."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **SingleMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+    }
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the value of each sample.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._decisions(X).ravel()
+
+    def _bounds(self, weight: NDArray) -> NDArray:
+        return np.minimum(self.C, UNBOUNDED) * weight
+
+
+@public("mercer")
+class SVR(_Regressor):
+    r"""Regression with a tube of width :math:`\varepsilon` in which errors are free.
+
+    .. math::
+
+        \min_{w, b} \; \tfrac12 \|w\|^2
+            + \sum_i C_i \max\{0, |z_i - w \cdot \phi(x_i) - b| - \varepsilon\}
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel, default="rbf"
+        As for :class:`~mercer.SVC`.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    C : float, default=1.0
+        Price of an error beyond the tube.
+    epsilon : float, default=0.1
+        Half the width of the tube.
+    solver : str, default="auto"
+        "auto", "smo" or "decompose", or a textbook method.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions that is left.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values and scratch memory.
+    max_iter : int, default=-1
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
+    shrinking : bool, default=True
+        Whether to leave aside variables that are unlikely to move.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the solvers "random" and "simplified".
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, n_SV)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    objective_ : float
+        The dual objective, to be minimised.
+    dual_gap_ : float
+        Primal minus dual objective; infinite where the problem is not convex.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    n_iter_ : int
+    converged_ : bool
+        Whether the machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
+    fit_status_ : int
+        0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+    shape_fit_ : tuple of two int
+        Shape of the samples.
+
+    References
+    ----------
+    Smola & Schölkopf, "A tutorial on support vector regression", Statistics and
+    Computing 14, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVR
+    >>> X = np.linspace(0, 3, 20)[:, None]
+    >>> model = SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X.ravel()))
+    >>> np.abs(model.predict(X) - np.sin(X.ravel())).max() < 0.06
+    np.True_
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **_Regressor._parameter_constraints,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.C = C
+        self.epsilon = epsilon
+        self.solver = solver
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : array of shape (n_samples,)
+            The values.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C by sample.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
+        return epsilon_svr(targets, self._bounds(weight), self.epsilon)
+
+
+@public("mercer")
+class NuSVR(_Regressor):
+    r"""Regression with a tube as wide as a share :math:`\nu` of errors wants it.
+
+    .. math::
+
+        \min_{w, b, \varepsilon} \; \tfrac12 \|w\|^2 + \nu \varepsilon \sum_i C_i
+            + \sum_i C_i \max\{0, |z_i - w \cdot \phi(x_i) - b| - \varepsilon\}
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        At least the share of errors, at most that of support vectors.
+    C : float, default=1.0
+        Price of an error beyond the tube.
+    kernel : str, callable or Kernel, default="rbf"
+        As for :class:`~mercer.SVC`.
+    degree : int, default=3
+        Degree of the kernel "poly".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf", "poly" and "sigmoid".
+    coef0 : float, default=0.0
+        Constant of the kernels "poly" and "sigmoid".
+    solver : str, default="auto"
+        "auto", "smo" or "decompose", or a textbook method.
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions that is left.
+    cache_size : float or "auto", default="auto"
+        Megabytes for kernel values and scratch memory.
+    max_iter : int, default=-1
+        Limit on steps; -1 is ten million, or a hundred for each variable if that is
+        more.
+    shrinking : bool, default=True
+        Whether to leave aside variables that are unlikely to move.
+    n_jobs : int, default=None
+        Threads; None is as many as BLAS may use. The result is the same for any
+        number.
+    verbose : bool or int, default=False
+        Whether to log progress.
+    random_state : int, RandomState instance or None, default=None
+        For the solvers "random" and "simplified".
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray of shape (1, n_SV)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel.
+    kernel_ : Kernel
+        The kernel with its numbers.
+    objective_ : float
+        The dual objective, to be minimised.
+    dual_gap_ : float
+        Primal minus dual objective; infinite where the problem is not convex.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    n_iter_ : int
+    converged_ : bool
+        Whether the machine is certified to ``tol``, rounding errors included.
+    is_convex_ : bool or None
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
+    fit_status_ : int
+        0 if converged, 1 if not.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where the samples had names that are all text.
+    shape_fit_ : tuple of two int
+        Shape of the samples.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural
+    Computation 12, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NuSVR
+    >>> X = np.linspace(0, 3, 20)[:, None]
+    >>> model = NuSVR(C=10.0).fit(X, np.sin(X.ravel()))
+    >>> np.abs(model.predict(X) - np.sin(X.ravel())).max() < 0.06
+    np.True_
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **_Regressor._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        cache_size: float | str = "auto",
+        max_iter: int = -1,
+        shrinking: bool = True,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: Any = None,
+    ):
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.solver = solver
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.shrinking = shrinking
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : array of shape (n_samples,)
+            The values.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C by sample.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
+        return nu_svr(targets, self._bounds(weight), self.nu)

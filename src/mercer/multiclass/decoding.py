@@ -1,0 +1,123 @@
+"""Decoding: from the decision values of the tasks to a score for each class.
+
+Whatever the machine, it gives one decision value per task; the code matrix (see
+:mod:`mercer.multiclass.codes`) says on which side of each task a class is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
+
+from mercer.multiclass.codes import one_vs_rest
+
+__all__ = [
+    "DECODINGS",
+    "class_means",
+    "count_votes",
+    "nearest_of_best",
+    "score_classes",
+    "votes_and_margins",
+]
+
+DECODINGS = ("votes", "margin", "platt", "barycentre", "hamming", "loss")
+
+
+def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
+    """Count the votes for each class, shape (n, n_classes); 0 is a negative vote."""
+    return _count(decisions > 0, code)
+
+
+def _count(is_positive: NDArray, code: NDArray) -> NDArray:
+    positive = is_positive.astype(np.float64)
+    return positive @ (code.T > 0) + (1.0 - positive) @ (code.T < 0)
+
+
+def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:
+    """Return votes plus a share below one half for the summed margins.
+
+    It orders classes by votes, and among equals by how clear the votes were, as
+    scikit-learn's one-vs-rest shaped ``decision_function``; there 0 is a positive vote.
+    """
+    margins = decisions @ code.T.astype(np.float64)
+    return _count(decisions >= 0, code) + margins / (3.0 * (np.abs(margins) + 1.0))
+
+
+def _sum_margins(decisions: NDArray, code: NDArray) -> NDArray:
+    n_classes = len(code)
+    if code.shape == (n_classes, n_classes) and (code == one_vs_rest(n_classes)).all():
+        return decisions  # the same order as the sums, without their rounding
+    return decisions @ code.T.astype(np.float64)
+
+
+def _agree_in_signs(decisions: NDArray, code: NDArray) -> NDArray:
+    signs = np.where(decisions > 0, 1.0, -1.0)
+    return 0.5 * (signs @ code.T.astype(np.float64) - code.shape[1])
+
+
+def _lose_least(decisions: NDArray, code: NDArray) -> NDArray:
+    if_positive = np.maximum(0.0, 1.0 - decisions) @ (code.T > 0)
+    if_negative = np.maximum(0.0, 1.0 + decisions) @ (code.T < 0)
+    return -(if_positive + if_negative + (code == 0).sum(axis=1))
+
+
+_SCORES = {
+    "votes": count_votes,
+    "margin": _sum_margins,
+    "hamming": _agree_in_signs,
+    "loss": _lose_least,
+}
+
+
+def score_classes(decisions: NDArray, code: NDArray, decode: str) -> NDArray:
+    r"""Return a score for each class, shape (n, n_classes); the largest wins.
+
+    With the decision values :math:`f_t` and the code :math:`c_t` of a class,
+
+    * ``votes``: how many tasks are for the class;
+    * ``margin``: :math:`\sum_t c_t f_t`, or for one-vs-rest :math:`f_t` itself, which
+      orders the classes alike;
+    * ``hamming``: minus the Hamming distance of the signs of :math:`f` from the code,
+      where a 0 in the code is half a difference;
+    * ``loss``: :math:`-\sum_t \max\{0, 1 - c_t f_t\}`.
+    """
+    return _SCORES[decode](decisions, code)
+
+
+def nearest_of_best(
+    X: Any, means: NDArray, decisions: NDArray, code: NDArray
+) -> NDArray[np.intp]:
+    """Return the class whose code is closest to the signs; of several, the nearest.
+
+    In one-vs-rest those with a positive sign are equally close, or all where none has.
+    Near is the mean of a class to a sample.
+    """
+    scores = score_classes(decisions, code, "hamming")
+    is_best = scores == scores.max(axis=1, keepdims=True)
+    winner = scores.argmax(axis=1)
+    # Few sets of classes are ever tied, so each is looked at once.
+    tied, which = np.unique(is_best, axis=0, return_inverse=True)
+    for t, candidates in enumerate(tied):
+        classes = np.flatnonzero(candidates)
+        rows = np.flatnonzero(which.ravel() == t)
+        if len(classes) > 1:
+            nearest = pairwise_distances_argmin(X[rows], means[classes])
+            winner[rows] = classes[nearest]
+    return winner
+
+
+def class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:
+    """Return the mean of each class, one row for each."""
+    if X.dtype == object:
+        raise ValueError("decode='barycentre' needs numbers. Use decode='hamming'.")
+    members = sparse.csr_array(
+        (np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y))
+    )
+    sums = members @ X
+    if sparse.issparse(sums):
+        sums = sums.toarray()
+    return sums / np.bincount(y, minlength=n_classes)[:, None]

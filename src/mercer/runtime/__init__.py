@@ -1,0 +1,1 @@
+"""What every part runs on: threads, memory, progress and safe writing."""

@@ -1,0 +1,98 @@
+"""Public names say which public package they belong to.
+
+Pickles and model files name the module of every class in them.  A public class names
+its package there, ``mercer.SVC`` rather than the file that defines it, so that files
+stay readable when code moves.  Files written before classes did so name the modules of
+that time; these names are kept here, and importing one gives what has become of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, TypeVar
+
+__all__ = ["FORMER_MODULES", "accept_former_modules", "former_names", "public"]
+
+Thing = TypeVar("Thing", bound=Any)
+
+#: Modules of version 0.1 that pickles, model files or documents name.
+FORMER_MODULES = {
+    "mercer.clusters": "mercer.machines.clusters",
+    "mercer.components": "mercer.machines.components",
+    "mercer.export": "mercer.machines.base.export",
+    "mercer.gram": "mercer.engines.cpu.gram",
+    "mercer.libsvm": "mercer.files.libsvm",
+    "mercer.mkl": "mercer.machines.mkl",
+    "mercer.novelty": "mercer.machines.one_class",
+    "mercer.nusvc": "mercer.machines.nusvc",
+    "mercer.online": "mercer.machines.online",
+    "mercer.passive": "mercer.machines.passive",
+    "mercer.persistence": "mercer.files",
+    "mercer.svc": "mercer.machines.svc",
+    "mercer.svdd": "mercer.machines.svdd",
+    "mercer.svr": "mercer.machines.svr",
+}
+
+
+# The modules in which public things are defined, by thing.
+_DEFINED_IN: dict[Any, str] = {}
+
+
+def public(package: str) -> Callable[[Thing], Thing]:
+    """Let a class or function name a package as its module, where users find it."""
+
+    def named(thing: Thing) -> Thing:
+        _DEFINED_IN[thing] = thing.__module__
+        thing.__module__ = package
+        return thing
+
+    return named
+
+
+def former_names(thing: Any) -> set[str]:
+    """Return the full names that files of former versions have for a public thing."""
+    defined_in = _DEFINED_IN.get(thing)
+    if defined_in is None:
+        return set()
+    modules = {defined_in} | {
+        former + defined_in.removeprefix(present)
+        for former, present in FORMER_MODULES.items()
+        if defined_in == present or defined_in.startswith(f"{present}.")
+    }
+    return {f"{module}.{thing.__name__}" for module in modules}
+
+
+def present_module(name: str) -> str | None:
+    """Return what a former module is called now, or None if it was none."""
+    for former, present in FORMER_MODULES.items():
+        if name == former or name.startswith(f"{former}."):
+            return present + name.removeprefix(former)
+    return None
+
+
+class _FormerModules(MetaPathFinder, Loader):
+    """Makes a former module an empty one with the names of its successor."""
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
+        if present_module(fullname) is None:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        successor = import_module(str(present_module(module.__name__)))
+        for name, value in vars(successor).items():
+            if not name.startswith("__") or name == "__all__":
+                setattr(module, name, value)
+
+
+def accept_former_modules() -> None:
+    """Let imports of former modules succeed; asked twice, it does it once."""
+    if not any(isinstance(finder, _FormerModules) for finder in sys.meta_path):
+        sys.meta_path.append(_FormerModules())

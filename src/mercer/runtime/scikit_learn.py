@@ -1,0 +1,58 @@
+"""The one door to scikit-learn's private names.
+
+Everything that Mercer takes from scikit-learn and that scikit-learn does not promise
+to keep comes through here.  When a release moves one of these names, this module is
+the place to mend; its test names each of them and says who needs it.
+"""
+
+from sklearn.base import _fit_context as fit_context
+from sklearn.metrics._scorer import _BaseScorer as BaseScorer
+from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
+from sklearn.metrics._scorer import _PassthroughScorer as PassthroughScorer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _fit_and_score as fit_and_score
+from sklearn.model_selection._validation import (
+    _insert_error_scores as insert_error_scores,
+)
+from sklearn.model_selection._validation import _score as score
+from sklearn.model_selection._validation import (
+    _warn_or_raise_about_fit_failures as warn_or_raise_about_fit_failures,
+)
+from sklearn.svm._base import BaseLibSVM
+from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.multiclass import (
+    _check_partial_fit_first_call as check_partial_fit_first_call,
+)
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _check_psd_eigenvalues as check_psd_eigenvalues
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+from sklearn.utils.validation import _get_feature_names as get_feature_names
+from sklearn.utils.validation import _num_samples as num_samples
+
+__all__ = [
+    "BaseLibSVM",
+    "BaseScorer",
+    "BaseSearchCV",
+    "Interval",
+    "MultimetricScorer",
+    "PassthroughScorer",
+    "RealNotInt",
+    "StrOptions",
+    "check_feature_names_in",
+    "check_method_params",
+    "check_partial_fit_first_call",
+    "check_psd_eigenvalues",
+    "check_sample_weight",
+    "fit_and_score",
+    "fit_context",
+    "get_feature_names",
+    "insert_error_scores",
+    "num_samples",
+    "safe_indexing",
+    "safe_split",
+    "score",
+    "warn_or_raise_about_fit_failures",
+]

@@ -1,0 +1,162 @@
+"""Model files that claim more than they hold are refused before they are unpacked."""
+
+import io
+import json
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mercer
+from mercer import SVC
+from mercer.files.model_files import read_header
+from model_files import toy_data
+
+pytest.importorskip("skops.io")
+BIG = 200_000_000
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory):
+    """Return the members of a file with dense and one with sparse samples."""
+    X, y = toy_data()
+    folder = tmp_path_factory.mktemp("models")
+    found = []
+    for name, samples in (("dense", X), ("sparse", sparse.csr_array(X))):
+        mercer.save(SVC().fit(samples, y), folder / name)
+        with zipfile.ZipFile(folder / name) as archive:
+            found.append({n: archive.read(n) for n in archive.namelist()})
+    return found
+
+
+def largest(members, ending):
+    return max(
+        (n for n in members if n.endswith(ending)), key=lambda n: len(members[n])
+    )
+
+
+def npy_header(shape, dtype="<f8"):
+    out = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(out, described)
+    return out.getvalue()
+
+
+def write(path, members, compressed=()):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            packed = name in compressed
+            archive.writestr(
+                name, content, zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+            )
+    return path
+
+
+def refused(path, words):
+    """Check that a file is refused, and without much memory."""
+    for read in (mercer.load, read_header):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match=words):
+                read(path)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < BIG / 10
+
+
+def test_files_as_they_are_can_be_read(members, tmp_path):
+    X, y = toy_data()
+    for content in members:
+        assert mercer.load(write(tmp_path / "m", content)).score(X, y) > 0.5
+
+
+def test_compressed_members_are_refused(members, tmp_path):
+    content = dict(members[0])
+    name = largest(content, ".npy")
+    content[name] = npy_header((BIG // 8,)) + bytes(BIG)
+    path = write(tmp_path / "m", content, compressed=[name])
+    assert path.stat().st_size < BIG / 100
+    del content
+    refused(path, f"{name} is compressed, and mercer.save does not compress")
+
+
+def test_a_compressed_schema_is_refused(members, tmp_path):
+    content = {**members[0], "schema.json": b" " * BIG + members[0]["schema.json"]}
+    path = write(tmp_path / "m", content, compressed=["schema.json"])
+    del content
+    refused(path, r"schema\.json is compressed")
+
+
+def test_arrays_that_claim_more_than_they_have_are_refused(members, tmp_path):
+    content = dict(members[0])
+    name = largest(content, ".npy")
+    for shape, dtype in (((BIG,), "<f8"), ((BIG,), "|S0"), ((3, 1), "<f8")):
+        content[name] = npy_header(shape, dtype) + bytes(16)
+        refused(write(tmp_path / "m", content), f"{name} .*an array of")
+
+
+def test_sparse_matrices_that_claim_too_much_are_refused(members, tmp_path):
+    content = dict(members[1])
+    name = largest(content, ".npz")
+    with zipfile.ZipFile(io.BytesIO(content[name])) as archive:
+        parts = {n: archive.read(n) for n in archive.namelist()}
+
+    def packed(**changed):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for part, inside in {**parts, **changed}.items():
+                archive.writestr(part, inside)
+        return {**content, name: out.getvalue()}
+
+    assert mercer.load(write(tmp_path / "m", packed())).C == 1
+    huge = npy_header((BIG // 8,)) + bytes(BIG)
+    path = write(tmp_path / "m", packed(**{"data.npy": huge}))
+    del huge
+    refused(path, "claims 2[0-9]* bytes, packed into")
+    short = npy_header((BIG,)) + bytes(8)
+    refused(write(tmp_path / "m", packed(**{"data.npy": short})), "does not fit into")
+    more = packed(**{"offsets.npy": parts["data.npy"]})
+    refused(write(tmp_path / "m", more), "not a sparse matrix")
+
+
+def test_members_that_the_schema_does_not_name_are_refused(members, tmp_path):
+    content = {**members[0], "more.npy": npy_header((0,))}
+    refused(write(tmp_path / "m", content), r"schema\.json does not name more\.npy")
+    content = dict(members[0])
+    name = largest(content, ".npy")
+    del content[name]
+    refused(write(tmp_path / "m", content), f"{name} is missing")
+
+
+def test_an_array_is_there_for_one_object(members, tmp_path):
+    # Each of many nodes would read the same bytes again.
+    content = dict(members[0])
+    name = largest(content, ".npy")
+    schema = json.loads(content["schema.json"])
+    nodes = schema["content"]["content"]
+    node = next(n for n in nodes.values() if n.get("file") == name)
+    for other in (None, 123):
+        nodes["more"] = {**node, "__id__": other}
+        content["schema.json"] = json.dumps(schema).encode()
+        refused(write(tmp_path / "m", content), f"{name} is there for several objects")
+
+
+def test_two_members_of_one_name_are_refused(members, tmp_path):
+    path = write(tmp_path / "m", members[0])
+    name = largest(members[0], ".npy")
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match=name):
+        archive.writestr(name, members[0][name])
+    refused(path, "two members have the same name")
+
+
+def test_arrays_of_objects_have_one_dimension(tmp_path):
+    model = SVC()
+    model.extra_ = np.array([[None, 1], [2, "x"]], dtype=object)
+    with pytest.raises(TypeError, match=r"more than one dimension\. Use pickle"):
+        mercer.save(model, tmp_path / "m")
+    model.extra_ = model.extra_[0]
+    mercer.save(model, tmp_path / "m")
+    assert mercer.load(tmp_path / "m").extra_.tolist() == [None, 1]

@@ -1,0 +1,126 @@
+"""What all machines share after the fit."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC as TheirSVC
+
+from mercer import SVC, SVR, NuSVC
+from mercer.machines.base import machine
+
+
+@pytest.fixture
+def overlapping(rng):
+    X = rng.standard_normal((300, 2)).astype(np.float32)
+    y = X[:, 0] + rng.standard_normal(300) > 0
+    return X, y
+
+
+@pytest.mark.parametrize(("C", "precision"), [(1.0, np.float32), (1e5, np.float64)])
+def test_prediction_has_the_precision_that_coefficients_need(
+    overlapping, monkeypatch, C, precision
+):
+    X, y = overlapping
+    used = []
+
+    def recording(kernel, left, right, weights, threads):
+        used.append(left.dtype)
+        return apply(kernel, left, right, weights, threads)
+
+    apply = machine.apply
+    monkeypatch.setattr(machine, "apply", recording)
+    model = SVC(C=C, gamma=0.5).fit(X, y)
+    assert model.converged_
+    found = model.decision_function(X)
+    assert used == [precision]
+    K = rbf_kernel(X.astype(float), model.support_vectors_.astype(float), gamma=0.5)
+    exact = K @ model.dual_coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(found, exact, atol=1e-4)
+
+
+def test_linear_prediction_needs_no_kernel_block(overlapping, monkeypatch):
+    X, y = overlapping
+    model = SVC(kernel="linear").fit(X, y)
+    monkeypatch.setattr(machine, "apply", None)
+    expected = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_a_function_of_a_matrix_that_is_no_number(dtype):
+    """It is called with the whole matrix, as scikit-learn calls it."""
+    X = np.array([["a", "b"], ["a", "c"], ["d", "e"], ["d", "f"]], dtype=dtype)
+    y = [0, 0, 1, 1]
+
+    def matches(A, B):
+        return (A[:, None] == B[None]).sum(axis=2).astype(float)
+
+    model, theirs = (kind(kernel=matches).fit(X, y) for kind in (SVC, TheirSVC))
+    expected = theirs.decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
+
+
+def test_blanks_around_precomputed(overlapping):
+    X, y = overlapping
+    model = SVC(kernel=" precomputed ").fit(X @ X.T, y)
+    expected = SVC(kernel="precomputed").fit(X @ X.T, y)
+    np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+
+
+def test_a_matrix_that_is_not_symmetric(overlapping):
+    X, y = overlapping
+    K = X @ X.T
+    K[0] += 1.0
+    with pytest.warns(ConvergenceWarning, match="must be symmetric"):
+        SVC(kernel="precomputed").fit(K, y)
+
+
+def test_weights_of_features_before_fit():
+    with pytest.raises(AttributeError, match="only available after fit"):
+        _ = SVC(kernel="linear").coef_
+
+
+WORDS = ["a", "bb", "ccc", "dd", "e", "ffff"]
+
+
+def alike(A, B):
+    return np.array([[1.0 / (1 + abs(len(a) - len(b))) for b in B] for a in A])
+
+
+@pytest.mark.parametrize("kind", [SVC, SVR])
+def test_targets_of_words(kind):
+    y = np.array([0, 1, 1, 0, 0, 1])
+    model = kind(kernel=alike).fit(WORDS, y)
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        other = kind(kernel=alike).fit(WORDS, y[:, None])
+    np.testing.assert_array_equal(model.predict(WORDS), other.predict(WORDS))
+    for bad in (None, np.ones((6, 2))):
+        with pytest.raises(ValueError, match="y should be a 1d array"):
+            kind(kernel=alike).fit(WORDS, bad)
+
+
+def test_words_in_a_series():
+    pandas = pytest.importorskip("pandas")
+    y = [0, 1, 1, 0, 0, 1]
+    model = SVC(kernel=alike).fit(pandas.Series(WORDS), y)
+    expected = SVC(kernel=alike).fit(WORDS, y).predict(WORDS)
+    np.testing.assert_array_equal(model.predict(pandas.Series(WORDS)), expected)
+
+
+def test_words_have_no_features():
+    model = SVC().fit(np.eye(3), [0, 1, 1]).set_params(kernel=alike)
+    assert not hasattr(model.fit(WORDS[:2], [0, 1]), "n_features_in_")
+
+
+@pytest.mark.parametrize("nu", [0.3, 1e-5])
+def test_a_margin_that_is_no_more_than_rounding(overlapping, nu):
+    X, y = overlapping
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        NuSVC(nu=nu, kernel="linear").fit(X, y)
+    texts = [str(w.message) for w in caught]
+    assert any("Raise nu=1e-05" in text for text in texts) == (nu == 1e-5)
+    assert len(texts) <= 1

@@ -1,0 +1,110 @@
+"""A file is whole or not there, whatever happens while it is written."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from mercer.runtime.writing import replacing
+
+
+def write(path, content):
+    with replacing(path) as file:
+        file.write(content)
+
+
+def test_new_and_old_files(tmp_path):
+    path = tmp_path / "model"
+    write(path, b"first")
+    assert path.read_bytes() == b"first"
+    write(str(path), b"second")
+    assert path.read_bytes() == b"second"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_an_error_leaves_the_old_file(tmp_path, monkeypatch, failing):
+    path = tmp_path / "model"
+    write(path, b"good")
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"mercer.runtime.writing.os.{failing}", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write(path, b"bad")
+    assert path.read_bytes() == b"good"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_in_between_leaves_the_old_file(tmp_path, error):
+    path = tmp_path / "model"
+    write(path, b"good")
+    with pytest.raises(error), replacing(path) as file:
+        file.write(b"ba")
+        raise error
+    assert path.read_bytes() == b"good"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits on file sizes are POSIX")
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    import resource
+
+    path = tmp_path / "model"
+    write(path, b"good")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(OSError):
+            write(path, bytes(100_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == b"good"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+def test_a_killed_process_leaves_the_old_file(tmp_path):
+    path = tmp_path / "model"
+    write(path, b"good")
+    program = f"""
+        import os, signal
+        from mercer.runtime.writing import replacing
+        with replacing({str(path)!r}) as file:
+            file.write(b"bad")
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    assert done.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"good"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and links are POSIX")
+def test_modes_and_links_stay(tmp_path):
+    path, link = tmp_path / "model", tmp_path / "link"
+    umask = os.umask(0o027)
+    try:
+        write(path, b"first")
+    finally:
+        os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o604)
+    link.symlink_to(path)
+    write(link, b"second")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"second"
+    assert path.stat().st_mode & 0o777 == 0o604
+
+
+def test_places_that_cannot_be(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
+        write(tmp_path / "nowhere" / "model", b"")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        write(tmp_path, b"")
