@@ -9,7 +9,7 @@ import pytest
 import mercer
 from data.make_model_files import answers
 
-HERE = Path(__file__).parent / "data"
+HERE = Path(__file__).parents[1] / "data"
 VERSIONS = sorted(
     path.name.removesuffix("-expected.npz") for path in HERE.glob("*-expected.npz")
 )

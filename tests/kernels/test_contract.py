@@ -129,6 +129,7 @@ CASES = {
 PROMISES = {
     "sigmoid": Definiteness.INDEFINITE,
     "custom": Definiteness.UNKNOWN,
+    "pairwise": Definiteness.UNKNOWN,
     "additive chi2": Definiteness.CONDITIONAL,
     "both chi2": Definiteness.CONDITIONAL,
 }

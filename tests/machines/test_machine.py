@@ -26,9 +26,9 @@ def test_prediction_has_the_precision_that_coefficients_need(
     X, y = overlapping
     used = []
 
-    def recording(kernel, left, right, weights, threads):
+    def recording(kernel, left, *rest):
         used.append(left.dtype)
-        return apply(kernel, left, right, weights, threads)
+        return apply(kernel, left, *rest)
 
     apply = machine.apply
     monkeypatch.setattr(machine, "apply", recording)

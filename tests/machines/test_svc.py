@@ -211,7 +211,7 @@ def test_ways_to_give_a_kernel(kernel, solver):
         ("rfb", ValueError, r"Unknown kernel 'rfb'\. Did you mean 'rbf'\?"),
         ("rbf(gamma=", ValueError, "column"),
         (kernels.RBF(gamma=-1), ValueError, "gamma must be a finite number >= 0"),
-        (kernels.RBF, TypeError, "must be a name or text, a Kernel or a function"),
+        (kernels.RBF, TypeError, r"is the class RBF, not a kernel: write RBF\(\)"),
     ],
 )
 def test_bad_kernels(kernel, error, message):

@@ -226,7 +226,10 @@ def _check_stream(model: Any) -> None:
         _numbers(model, "intercept_", n_tasks)
         _numbers(held, "cost", n_columns)
         _numbers(held.gram, "diag", n_columns)
-        _numbers(held.gram, "matrix", n_columns, n_columns)
+        # The matrix has room for more rows, whose values are not set.
+        matrix = held.gram.matrix[:n_columns, :n_columns]
+        if matrix.shape != (n_columns, n_columns) or not np.isfinite(matrix).all():
+            raise ValueError("the kernel values are not finite, or too few")
     elif n_tasks != (1 if n_classes == 2 else n_classes):
         raise ValueError(f"there are {n_tasks} tasks for {n_classes} classes")
     else:
