@@ -23,7 +23,7 @@ def digits():
 @pytest.mark.parametrize(
     ("estimator", "grid", "reason"),
     [
-        (svm.SVC(), {"C": [1]}, "SVC is not an SVC"),
+        (svm.SVC(), {"C": [1]}, "this SVC is the one of scikit-learn"),
         (SVDD(), {"C": [0.5]}, "SVDD is not an SVC"),
         (svm.SVC(), {"C": [1]}, r"is the one of scikit-learn, .* Use mercer\.SVC"),
         (SVC(solver="decompose"), {"C": [1]}, "needs its own matrix"),
@@ -157,7 +157,7 @@ def test_no_fit_counts_twice(digits, caplog):
     assert "6 of 6 fits" in caplog.messages[-1]
 
 
-@pytest.mark.parametrize("place", ["_check_sample_weight", "Given.keep_weights"])
+@pytest.mark.parametrize("place", ["check_sample_weight", "Given.keep_weights"])
 def test_an_error_on_shared_values_only_is_raised(digits, monkeypatch, place):
     """It is not taken for a fit that fails, which would fail in the plain way too."""
 
