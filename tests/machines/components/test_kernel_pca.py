@@ -7,8 +7,7 @@ from sklearn.decomposition import KernelPCA as Peer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from mercer import PCA, KernelPCA, datasets, kernels
-from mercer.engines.cpu import products
-from mercer.engines.cpu.gram import USUAL
+from mercer.engines.cpu import gram, products
 
 SETTINGS = [
     {"kernel": "linear"},
@@ -48,7 +47,8 @@ def test_budget_does_not_show(X, cache_size):
 def test_what_is_kept_does_not_show_in_the_last_bit(rng, monkeypatch):
     # "auto" depends on the memory that is free, and is another one in every run. A
     # budget that is too small for tiles of the usual size may show.
-    monkeypatch.setattr(products, "plan_tiles", lambda *_, **__: USUAL)
+    for module in (products, gram):
+        monkeypatch.setattr(module, "plan_tiles", lambda *_, **__: gram.USUAL)
     X = rng.standard_normal((1500, 4))
     models = [
         KernelPCA(2, kernel="rbf", cache_size=cache_size).fit(X)
