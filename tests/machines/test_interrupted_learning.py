@@ -11,7 +11,7 @@ from faults import Fault, moments
 from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.engines.cpu.held import HeldRows, sample_keys
 from mercer.kernels import RBF, Linear
-from mercer.machines.passive.parts import FeaturePart
+from mercer.machines.passive.learnt_weights import FeaturePart
 
 PLACES = ("online", "passive", "store.py", "streams.py")
 CLASSES = [0, 1, 2]

@@ -18,8 +18,8 @@ from mercer.kernels.frame import squared_norms
 from mercer.kernels.operand import Operand
 from mercer.machines.base.machine import QUIET, UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
-from mercer.machines.online.learning import Plan, products_with
-from mercer.machines.online.members import HeldMachines
+from mercer.machines.online.held_machines import HeldMachines
+from mercer.machines.online.learning_steps import LearningSettings, products_with
 from mercer.multiclass.codes import (
     make_code,
 )
@@ -75,8 +75,8 @@ class HeldClassifier(StreamClassifier):
         self._held = HeldMachines.empty(kernel, X, self.code_, self._most + self._chunk)
         self._conclude()
 
-    def _plan(self) -> Plan:
-        return Plan(
+    def _learning_settings(self) -> LearningSettings:
+        return LearningSettings(
             holds_all=self.method == "smo",
             tol=self.tol,
             max_iter=MOST_STEPS if self.max_iter < 0 else self.max_iter,

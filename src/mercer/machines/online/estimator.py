@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.kernels.base import Kernel
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.online.base import HeldClassifier
-from mercer.machines.online.learning import (
+from mercer.machines.online.learning_steps import (
     CHOICES,
-    Samples,
+    DistinctSamples,
     finish_over,
     start_from,
     take_samples,
@@ -272,7 +272,7 @@ class OnlineSVC(HeldClassifier):
             cost,
             draft.code_,
             beta,
-            draft._plan(),
+            draft._learning_settings(),
             is_optimal=batch.converged_,
         )
         draft._held.n_steps += batch.n_iter_
@@ -320,7 +320,7 @@ class OnlineSVC(HeldClassifier):
         cost = draft._costs(codes, weight)
         n_seen = draft.n_seen_ + X.shape[0]
         for held, count in take_samples(
-            draft._held, X, codes, cost, draft._plan(), draft._random()
+            draft._held, X, codes, cost, draft._learning_settings(), draft._random()
         ):
             draft._held = held
             draft.n_seen_ += count
@@ -361,8 +361,8 @@ class OnlineSVC(HeldClassifier):
                 draft.class_weight_ = draft._class_weights(draft.classes_[codes], True)
             X = draft._like_held(X)
             draft._refuse_too_large(X)
-            samples = Samples.gather(X, codes, draft._costs(codes, weight))
-        for held in finish_over(draft._held, samples, draft._plan()):
+            samples = DistinctSamples.gather(X, codes, draft._costs(codes, weight))
+        for held in finish_over(draft._held, samples, draft._learning_settings()):
             draft._held = held
             draft._conclude()
             self._accept(draft)
@@ -403,7 +403,7 @@ class OnlineSVC(HeldClassifier):
         draft._conclude()
         self._accept(draft)
         if self.method == "smo":
-            for finished in finish_over(held, None, self._plan()):
+            for finished in finish_over(held, None, self._learning_settings()):
                 draft._held = finished
                 draft._conclude()
                 self._accept(draft)

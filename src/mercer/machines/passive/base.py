@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.kernels.dot import Linear
 from mercer.machines.base.machine import QUIET
 from mercer.machines.base.streams import StreamClassifier
-from mercer.machines.passive.parts import FeaturePart, SamplePart
+from mercer.machines.passive.learnt_weights import FeaturePart, SamplePart
 from mercer.runtime.arrays import as_dense, frozen
 
 __all__ = ["PassiveBase"]

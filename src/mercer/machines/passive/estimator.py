@@ -18,7 +18,11 @@ from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import QUIET, UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.passive.base import PassiveBase
-from mercer.machines.passive.parts import FeaturePart, Lessons, SamplePart
+from mercer.machines.passive.learnt_weights import (
+    FeaturePart,
+    SamplePart,
+    WeightedSamples,
+)
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
@@ -333,14 +337,14 @@ class PassiveAggressiveClassifier(PassiveBase):
         )
         held = self._held
         if isinstance(held, FeaturePart):
-            lessons = Lessons(X, codes, weight, self.class_weight_)
-            steps = held.learn(lessons, order, rule, learns)
+            samples = WeightedSamples(X, codes, weight, self.class_weight_)
+            steps = held.learn(samples, order, rule, learns)
         else:
             X = self._like(X, sparse.issparse(held.rows.X), held.rows.dtype)
-            lessons = Lessons(X, codes, weight, self.class_weight_)
+            samples = WeightedSamples(X, codes, weight, self.class_weight_)
             budget = ANY_NUMBER if self.budget is None else self.budget
             oldest = self.removal == "oldest"
-            steps = held.learn(lessons, order, rule, learns, budget, oldest)
+            steps = held.learn(samples, order, rule, learns, budget, oldest)
         while (step := _next(steps)) is not None:
             held, count, losses = step
             if not (np.isfinite(losses).all() and held.is_finite()):

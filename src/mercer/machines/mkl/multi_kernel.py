@@ -32,8 +32,8 @@ from mercer.machines.base.machine import QUIET, KernelMachine, Tasks
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.machines.mkl.inmemory import GramsInMemory
-from mercer.machines.mkl.learning import METHODS, is_convex, learn, settled, split
-from mercer.machines.mkl.problem import Found, Problem
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
+from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.arrays import dense_if_small, frozen
@@ -216,7 +216,7 @@ class MultiKernelMachine(KernelMachine):
         X: Any,
         tasks: Tasks,
         progress: FitProgress,
-    ) -> tuple[list[Found], list[Solution]]:
+    ) -> tuple[list[JointSolution], list[Solution]]:
         """Learn the weights, shared or one set per machine, and certify the result."""
         step = self._problems_per_machine()
         solutions: list[Any] = [None] * len(tasks.specs)
@@ -227,7 +227,9 @@ class MultiKernelMachine(KernelMachine):
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
         for part in split(store, tasks, step, self._is_shared()):
-            problem = Problem(part.store, part.specs, self._ball(), settings, progress)
+            problem = JointProblem(
+                part.store, part.specs, self._ball(), settings, progress
+            )
             end = learn(
                 problem, self.method, self._most_rounds(), self.alignment,
                 self._alignment_target,
@@ -245,7 +247,7 @@ class MultiKernelMachine(KernelMachine):
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
                 solutions[t * step] = solution._replace(converged=is_within)
             if part.folds:
-                other = Problem(
+                other = JointProblem(
                     part.store, part.folds, problem.ball, settings, progress
                 )
                 folds = other.solve(weights, tol=FOLD_TOLERANCE).solutions
@@ -259,7 +261,7 @@ class MultiKernelMachine(KernelMachine):
         return found, solutions
 
     def _keep_weights(
-        self, kernels: list[Kernel], factors: NDArray, found: list[Found]
+        self, kernels: list[Kernel], factors: NDArray, found: list[JointSolution]
     ) -> None:
         """Store weights and certificates, one for all machines or one for each."""
         weights = np.array([end.last.weights for end in found])
@@ -298,7 +300,7 @@ class MultiKernelMachine(KernelMachine):
         self.n_iter_: Any = certificate[2]
         del self._certificate
 
-    def _warn_of(self, found: list[Found], stopped_early: bool) -> None:
+    def _warn_of(self, found: list[JointSolution], stopped_early: bool) -> None:
         worst = max(found, key=lambda end: end.last.gap / abs(end.last.primal or 1.0))
         n_iter = max(end.n_iter for end in found)
         if stopped_early:
@@ -307,9 +309,8 @@ class MultiKernelMachine(KernelMachine):
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
             if self.max_iter < 0:
                 remedy = (
-                    f"There is a limit of {self._most_rounds()} rounds where "
-                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
-                    "max_iter above this limit allows more."
+                    f"max_iter=-1 allows {self._most_rounds()} rounds. Scale the data, "
+                    "lower C, raise tol, or raise max_iter above this limit."
                 )
         else:
             remedy = "Scale the data, lower C, or raise tol."

@@ -32,7 +32,7 @@ from mercer.engines.cpu.held import HeldGram, HeldRows, Moves, sample_keys
 from mercer.kernels.base import Kernel
 from mercer.runtime.threads import Threads, count_threads
 
-__all__ = ["HeldMachines", "Lesson"]
+__all__ = ["HeldMachines", "PassSettings"]
 
 # Arrays with an entry for each held sample, in their last axis.
 VECTORS = ("label", "cost", "born", "beta", "f", "active", "side")
@@ -43,7 +43,7 @@ LEAST_FOR_THREADS = 2_000_000
 REPAIR_STEPS = 2
 
 
-class Lesson(NamedTuple):
+class PassSettings(NamedTuple):
     """How waiting samples are gone through; see :func:`mercer.core.lasvm.learn`."""
 
     n_picks: int
@@ -161,14 +161,14 @@ class HeldMachines:
             setattr(self, name, new)
 
     def learn(
-        self, slots: NDArray, lesson: Lesson, seeds: NDArray, n_jobs: int | None
+        self, slots: NDArray, settings: PassSettings, seeds: NDArray, n_jobs: int | None
     ) -> None:
         """Let every machine process samples, in its own way."""
         n, K = len(self), self.gram.matrix
 
         def run(t: int) -> None:
             seed = seeds[t : t + 1].copy()
-            steps = learn(K, n, self.members(t), slots.copy(), *lesson, seed)
+            steps = learn(K, n, self.members(t), slots.copy(), *settings, seed)
             self.n_steps[t] += steps
 
         self._each(run, len(slots) * n, n_jobs)

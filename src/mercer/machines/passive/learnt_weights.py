@@ -28,7 +28,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 
-__all__ = ["FeaturePart", "Lessons", "SamplePart"]
+__all__ = ["FeaturePart", "SamplePart", "WeightedSamples"]
 
 # Samples whose kernel values are computed at once.
 CHUNK = 256
@@ -37,7 +37,7 @@ CHUNK = 256
 FEW = 0.25
 
 
-class Lessons(NamedTuple):
+class WeightedSamples(NamedTuple):
     """Samples to learn from."""
 
     X: Any
@@ -88,13 +88,13 @@ class FeaturePart:
         self._late = None
 
     def learn(
-        self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
+        self, samples: WeightedSamples, order: NDArray, rule: Rule, learns: NDArray
     ) -> Iterator[tuple[FeaturePart, int, NDArray]]:
         """Go once over samples; yield the weights, how many samples, and the losses."""
-        X, d = lessons.X, self.w.shape[1]
+        X, d = samples.X, self.w.shape[1]
         if not (sparse.issparse(X) and X.nnz < FEW * d):
             after = self._copy(slice(None))
-            yield after, len(order), after._pass(lessons, order, rule, learns)
+            yield after, len(order), after._pass(samples, order, rule, learns)
             return
         is_used = np.zeros(d, dtype=bool)
         is_used[X.indices] = True
@@ -105,7 +105,7 @@ class FeaturePart:
             (X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns))
         )
         part = self._copy(columns)
-        losses = part._pass(lessons._replace(X=few), order, rule, learns)
+        losses = part._pass(samples._replace(X=few), order, rule, learns)
         after = FeaturePart(self.w, part.b, self.u, part.v, part.t)
         after._late = columns, part.w, part.u
         yield after, len(order), losses
@@ -115,12 +115,12 @@ class FeaturePart:
         return FeaturePart(w, self.b.copy(), u, self.v.copy(), self.t)
 
     def _pass(
-        self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
+        self, samples: WeightedSamples, order: NDArray, rule: Rule, learns: NDArray
     ) -> NDArray:
         """Change the weights; return the losses of each task, added up."""
         losses = np.zeros(len(self.w))
-        X: Any = lessons.X
-        rest: Any = *lessons[1:], order
+        X: Any = samples.X
+        rest: Any = *samples[1:], order
         weights = self.w, self.b, self.u, self.v, self.t, losses
         state: Any = (rule, learns, *weights)
         if not sparse.issparse(X):
@@ -209,7 +209,7 @@ class SamplePart:
 
     def learn(
         self,
-        lessons: Lessons,
+        samples: WeightedSamples,
         order: NDArray,
         rule: Rule,
         learns: NDArray,
@@ -225,14 +225,14 @@ class SamplePart:
             chosen = order[first : first + CHUNK]
             losses = np.zeros(len(self.b))
             part = part._fork()
-            K, slots = part._take_in(lessons.X[chosen])
+            K, slots = part._take_in(samples.X[chosen])
             diag = part.kernel.diagonal(part.rows)
             part.t, _ = pass_over_kernel(
                 K,
                 diag[slots],
-                lessons.labels[chosen],
-                lessons.weight[chosen],
-                lessons.factor,
+                samples.labels[chosen],
+                samples.weight[chosen],
+                samples.factor,
                 slots,
                 rule,
                 learns,

@@ -22,13 +22,13 @@ from mercer.engines.cpu.gram import apply
 from mercer.engines.cpu.held import HeldGram, sample_keys
 from mercer.kernels.base import Kernel
 from mercer.kernels.operand import Operand
-from mercer.machines.online.members import HeldMachines, Lesson
+from mercer.machines.online.held_machines import HeldMachines, PassSettings
 from mercer.runtime.threads import Threads
 
 __all__ = [
     "CHOICES",
-    "Plan",
-    "Samples",
+    "DistinctSamples",
+    "LearningSettings",
     "finish_over",
     "products_with",
     "start_from",
@@ -43,7 +43,7 @@ MOST_VIOLATORS = 2000
 SAFETY = 0.5
 
 
-class Samples(NamedTuple):
+class DistinctSamples(NamedTuple):
     """A data set in which no sample stands twice."""
 
     X: Any
@@ -52,7 +52,7 @@ class Samples(NamedTuple):
     keys: list[bytes]
 
     @classmethod
-    def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> Samples:
+    def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> DistinctSamples:
         """Put samples that are the same together, and leave out those without cost."""
         place: dict[bytes, int] = {}
         index = [place.setdefault(key, len(place)) for key in sample_keys(X, labels)]
@@ -65,7 +65,7 @@ class Samples(NamedTuple):
         return cls(X, labels, total[wanted], [keys[k] for k in wanted])
 
 
-class Plan(NamedTuple):
+class LearningSettings(NamedTuple):
     """How to learn."""
 
     holds_all: bool  #: whether all samples are held and kept optimal
@@ -90,7 +90,7 @@ def start_from(
     cost: NDArray,
     code: NDArray,
     beta: NDArray,
-    plan: Plan,
+    settings: LearningSettings,
     is_optimal: bool,
 ) -> HeldMachines:
     """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
@@ -100,27 +100,27 @@ def start_from(
     samples are learnt from as a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
-    if np.count_nonzero(weight) > plan.limit:
-        machines = HeldMachines.empty(kernel, X, code, plan.side)
-        plan = plan._replace(selection="stream")
+    if np.count_nonzero(weight) > settings.limit:
+        machines = HeldMachines.empty(kernel, X, code, settings.side)
+        settings = settings._replace(selection="stream")
         rng = np.random.default_rng(0)
-        steps = take_samples(machines, X, labels, cost, plan, rng)
+        steps = take_samples(machines, X, labels, cost, settings, rng)
         for machines, _ in steps:
             machines.settle()
         return machines
     # Support vectors first, and of the others those that came last.
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
-    n_wanted = int((cost > 0).sum()) if plan.holds_all else np.count_nonzero(weight)
+    n_wanted = int((cost > 0).sum()) if settings.holds_all else np.count_nonzero(weight)
     if n_wanted == 0:
-        return HeldMachines.empty(kernel, X, code, plan.side)
-    held = order[: min(n_wanted, plan.limit)]
+        return HeldMachines.empty(kernel, X, code, settings.side)
+    held = order[: min(n_wanted, settings.limit)]
     # With what is the same as one of them: it takes no place, and it has room that the
     # intercept depends on.
     keys = np.array(list(sample_keys(X, labels)), dtype="V16")
     place = np.unique(keys, return_inverse=True)[1]
     held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
     machines = HeldMachines.of_batch(
-        partial(HeldGram, kernel, most=plan.side),
+        partial(HeldGram, kernel, most=settings.side),
         X[held],
         labels[held],
         cost[held],
@@ -128,11 +128,11 @@ def start_from(
         beta[:, held],
     )
     n = len(machines)
-    members = machines.side if plan.holds_all else machines.beta
+    members = machines.side if settings.holds_all else machines.beta
     machines.active[:, :n] = members[:, :n] != 0
     if is_optimal and not machines.has_free_vectors().all():
-        samples = Samples.gather(X, labels, cost)
-        steps_to_optimum = finish_over(machines, samples, plan)
+        samples = DistinctSamples.gather(X, labels, cost)
+        steps_to_optimum = finish_over(machines, samples, settings)
         for machines in steps_to_optimum:
             machines.settle()
     return machines
@@ -143,49 +143,51 @@ def take_samples(
     X: Any,
     labels: NDArray,
     cost: NDArray,
-    plan: Plan,
+    settings: LearningSettings,
     rng: np.random.Generator,
 ) -> Iterator[tuple[HeldMachines, int]]:
     """Learn from samples; yield the machines after each chunk, and its length."""
     order = np.flatnonzero(cost > 0)
-    if plan.selection == "random":
-        order = rng.permutation(order)[: int(np.ceil(plan.fraction * len(order)))]
-    for first in range(0, len(order), plan.chunk):
-        part = order[first : first + plan.chunk]
+    if settings.selection == "random":
+        order = rng.permutation(order)[: int(np.ceil(settings.fraction * len(order)))]
+    for first in range(0, len(order), settings.chunk):
+        part = order[first : first + settings.chunk]
         whole = len(part) == X.shape[0]
         machines = machines.fork()
         slots = machines.add(
             X if whole and (np.diff(part) == 1).all() else X[part],
             labels[part],
             cost[part],
-            plan.adds_up,
+            settings.adds_up,
         )
         gap = 0.0
-        if plan.holds_all:
-            found = machines.solve(plan.tol, plan.max_iter, plan.n_jobs)
+        if settings.holds_all:
+            found = machines.solve(settings.tol, settings.max_iter, settings.n_jobs)
             gap = max((o.gap for o in found), default=0.0)
             leaves = np.zeros(len(machines), dtype=bool)
         else:
-            machines.learn(slots, _lesson(plan, len(part)), _seeds(machines, rng),
-                           plan.n_jobs)  # fmt: skip
+            how = _pass_settings(settings, len(part))
+            machines.learn(slots, how, _seeds(machines, rng), settings.n_jobs)
             leaves = machines.unused()
-        surplus = machines.surplus(plan.limit, leaves)
-        machines.release(surplus, plan.tol)
+        surplus = machines.surplus(settings.limit, leaves)
+        machines.release(surplus, settings.tol)
         leaves[surplus] = True
         known = np.unique(machines.label[: len(machines)])
         machines.remove(np.flatnonzero(leaves))
         lost = np.setdiff1d(known, machines.label[: len(machines)])
         yield machines, len(part)
-        if gap > plan.tol:
-            _warn(gap, plan)
+        if gap > settings.tol:
+            _warn(gap, settings)
         if len(lost):
-            _warn_of_lost_classes(lost, plan)
+            _warn_of_lost_classes(lost, settings)
 
 
-def _lesson(plan: Plan, n: int) -> Lesson:
-    choice = CHOICES[plan.selection]
-    count = n if choice == IN_TURN else int(np.ceil(plan.fraction * n))
-    return Lesson(count, plan.tol, plan.n_reprocess, choice, plan.n_candidates)
+def _pass_settings(settings: LearningSettings, n: int) -> PassSettings:
+    choice = CHOICES[settings.selection]
+    count = n if choice == IN_TURN else int(np.ceil(settings.fraction * n))
+    return PassSettings(
+        count, settings.tol, settings.n_reprocess, choice, settings.n_candidates
+    )
 
 
 def _seeds(machines: HeldMachines, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -193,7 +195,7 @@ def _seeds(machines: HeldMachines, rng: np.random.Generator) -> NDArray[np.uint6
 
 
 def finish_over(
-    machines: HeldMachines, samples: Samples | None, plan: Plan
+    machines: HeldMachines, samples: DistinctSamples | None, settings: LearningSettings
 ) -> Iterator[HeldMachines]:
     """Solve over the held samples or, if given, over others until none violates.
 
@@ -207,13 +209,15 @@ def finish_over(
     while True:
         machines = machines.fork()
         machines.refresh()
-        found = machines.solve(SAFETY * plan.tol, plan.max_iter, plan.n_jobs)
+        found = machines.solve(
+            SAFETY * settings.tol, settings.max_iter, settings.n_jobs
+        )
         gap = max((o.gap for o in found), default=0.0)
         missing = np.zeros(0, dtype=np.int64)
-        if samples is not None and gap <= plan.tol:
-            missing, gap = _missing(machines, samples, plan)
+        if samples is not None and gap <= settings.tol:
+            missing, gap = _missing(machines, samples, settings)
         objective = sum(c.objective for c in machines.certificates())
-        if not plan.holds_all:
+        if not settings.holds_all:
             machines.let_go()
             machines.remove(np.flatnonzero(machines.unused()))
         yield machines
@@ -221,26 +225,26 @@ def finish_over(
         if samples is None or not len(missing) or not objective < before:
             break
         before = objective
-        if len(machines) + len(missing) > plan.limit:
-            if gap <= plan.tol:
+        if len(machines) + len(missing) > settings.limit:
+            if gap <= settings.tol:
                 break
             raise MemoryError(
-                f"The optimum needs more than the {plan.limit} samples that may be "
+                f"The optimum needs more than the {settings.limit} samples that may be "
                 "held. Raise budget or cache_size, or finish over the held samples "
                 "only: finish()."
             )
         machines = machines.fork()
-        for first in range(0, len(missing), plan.chunk):
-            part = missing[first : first + plan.chunk]
+        for first in range(0, len(missing), settings.chunk):
+            part = missing[first : first + settings.chunk]
             machines.add(
                 samples.X[part], samples.labels[part], samples.cost[part], False
             )
         yield machines
-    if gap > plan.tol:
-        _warn(gap, plan)
+    if gap > settings.tol:
+        _warn(gap, settings)
 
 
-def _adopt_costs(machines: HeldMachines, samples: Samples) -> None:
+def _adopt_costs(machines: HeldMachines, samples: DistinctSamples) -> None:
     """Give held samples the costs that they have among others; let go of the rest."""
     cost_of = dict(zip(samples.keys, samples.cost, strict=True))
     cost = np.array([cost_of.get(key, 0.0) for key in machines.keys()])
@@ -249,7 +253,7 @@ def _adopt_costs(machines: HeldMachines, samples: Samples) -> None:
 
 
 def _missing(
-    machines: HeldMachines, samples: Samples, plan: Plan
+    machines: HeldMachines, samples: DistinctSamples, settings: LearningSettings
 ) -> tuple[NDArray, float]:
     """Return which samples have to be held besides, and the largest gap.
 
@@ -259,7 +263,7 @@ def _missing(
     _, labels, _, keys = samples
     step = machines.gram.strip
     f = np.concatenate([
-        products_with(machines, samples.X[first : first + step], plan.n_jobs)
+        products_with(machines, samples.X[first : first + step], settings.n_jobs)
         for first in range(0, len(labels), step)
     ] or [np.zeros((0, machines.n_tasks))])  # fmt: skip
     n = len(machines)
@@ -280,14 +284,14 @@ def _missing(
         by = np.where(side > 0, g - least_of_all, most_of_all - g)
         worst = np.maximum(worst, np.where(side != 0, by, 0.0))
         if not has_free[t]:
-            if float(most_of_all) - float(most) > SAFETY * plan.tol:
+            if float(most_of_all) - float(most) > SAFETY * settings.tol:
                 bounds.append(int(np.argmax(np.where(side > 0, g, -np.inf))))
-            if float(least) - float(least_of_all) > SAFETY * plan.tol:
+            if float(least) - float(least_of_all) > SAFETY * settings.tol:
                 bounds.append(int(np.argmin(np.where(side < 0, g, np.inf))))
-    if gap <= plan.tol:
+    if gap <= settings.tol:
         return np.unique(np.array(bounds, dtype=np.int64)), float(gap)
     order = np.argsort(-worst, kind="stable")[:MOST_VIOLATORS]
-    return np.sort(order[worst[order] > plan.tol]), float(gap)
+    return np.sort(order[worst[order] > settings.tol]), float(gap)
 
 
 def products_with(machines: HeldMachines, X: Any, n_jobs: int | None) -> NDArray:
@@ -301,21 +305,22 @@ def products_with(machines: HeldMachines, X: Any, n_jobs: int | None) -> NDArray
                      threads)  # fmt: skip
 
 
-def _warn(gap: float, plan: Plan) -> None:
+def _warn(gap: float, settings: LearningSettings) -> None:
     warnings.warn(
-        f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than tol={plan.tol:g}. "
-        "Scale the data, lower C, raise tol or max_iter, or pass float64 data.",
+        f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than "
+        f"tol={settings.tol:g}. Scale the data, lower C, raise tol or max_iter, or "
+        "pass float64 data.",
         ConvergenceWarning,
         stacklevel=5,
     )
 
 
-def _warn_of_lost_classes(lost: NDArray, plan: Plan) -> None:
-    names = ", ".join(repr(name) for name in plan.classes[lost].tolist())
+def _warn_of_lost_classes(lost: NDArray, settings: LearningSettings) -> None:
+    names = ", ".join(repr(name) for name in settings.classes[lost].tolist())
     warnings.warn(
         f"OnlineSVC no longer holds a sample of class {names}, and so forgets what it "
-        f"learnt about it: only {plan.limit} samples may be held, for "
-        f"{len(plan.classes)} classes. Raise budget or cache_size.",
+        f"learnt about it: only {settings.limit} samples may be held, for "
+        f"{len(settings.classes)} classes. Raise budget or cache_size.",
         UserWarning,
         stacklevel=5,
     )
