@@ -7,7 +7,6 @@ certify
 from __future__ import annotations
 
 import logging
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -41,6 +40,7 @@ from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["MultiKernelMachine"]
 
@@ -315,12 +315,11 @@ class MultiKernelMachine(KernelMachine):
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} did not converge: after {n_iter} rounds the dual "
             f"gap is {worst.last.gap:.3g}, which is {part:.2g} of the objective and "
             f"more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
-            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

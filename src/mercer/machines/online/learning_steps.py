@@ -1,13 +1,12 @@
-"""What is done with held machines: start from a batch, take samples in, finish.
+"""How held machines learn: start from a batch, take samples, solve to the optimum.
 
-Learning goes in steps, and ``take_samples`` and ``finish_over`` yield the machines
-after each.  What they yield is a fork: the caller keeps it and then settles it before
-it asks for the next step.  A step that fails has changed nothing.
+Learning proceeds in steps.  ``take_samples`` and ``finish_over`` yield the machines
+after each step as a fork, which the caller keeps and settles before it asks for the
+next step.  If a step fails, the machines before it have not changed.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,43 +16,40 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.core.lasvm import IN_TURN, NEAREST, WORST
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply
 from mercer.engines.cpu.held import HeldGram, sample_keys
+from mercer.engines.cpu.solve import MOST_STEPS
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.online.held_machines import HeldMachines, PassSettings
-from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = [
     "CHOICES",
     "DistinctSamples",
     "LearningSettings",
     "finish_over",
-    "products_with",
     "start_from",
     "take_samples",
 ]
 
 CHOICES = {"stream": IN_TURN, "random": IN_TURN, "active": NEAREST, "gradient": WORST}
-# Violators that are taken in at once while finishing over a whole data set.
+# Largest number of violators that are added at once while finishing over a data set.
 MOST_VIOLATORS = 2000
-# The held samples are solved to this part of the tolerance, so that the rounding of
-# other kernel values than theirs does not matter.
+# The held samples are solved to this fraction of the tolerance, so that rounding errors
+# in the kernel values of other samples do not matter.
 SAFETY = 0.5
 
 
 class DistinctSamples(NamedTuple):
-    """A data set in which no sample stands twice."""
+    """A data set in which all samples differ."""
 
     X: Any
     labels: NDArray
-    cost: NDArray  #: costs of samples that stood there several times are added up
+    cost: NDArray  #: the sum of the costs of equal samples
     keys: list[bytes]
 
     @classmethod
     def gather(cls, X: Any, labels: NDArray, cost: NDArray) -> DistinctSamples:
-        """Put samples that are the same together, and leave out those without cost."""
+        """Join equal samples, and leave out samples without cost."""
         place: dict[bytes, int] = {}
         index = [place.setdefault(key, len(place)) for key in sample_keys(X, labels)]
         total = np.bincount(index, cost, len(place))
@@ -66,7 +62,7 @@ class DistinctSamples(NamedTuple):
 
 
 class LearningSettings(NamedTuple):
-    """How to learn."""
+    """How an online machine learns."""
 
     holds_all: bool  #: whether all samples are held and kept optimal
     tol: float
@@ -75,12 +71,31 @@ class LearningSettings(NamedTuple):
     selection: str
     n_candidates: int
     fraction: float
-    adds_up: bool  #: whether a sample that comes again adds to its cost
-    limit: int  #: most samples to hold
+    adds_up: bool  #: whether the cost of a repeated sample is added to its cost
+    limit: int  #: largest number of samples to hold
     side: int  #: rows of the largest matrix of kernel values that memory allows
-    chunk: int  #: samples whose kernel values are computed at once
+    chunk: int  #: number of samples whose kernel values are computed at once
     n_jobs: int | None
     classes: NDArray  #: the names of the classes
+
+    @classmethod
+    def of(cls, model: Any, most: int, chunk: int) -> LearningSettings:
+        """Return the settings of an OnlineSVC whose memory allows ``most`` samples."""
+        return cls(
+            holds_all=model.method == "smo",
+            tol=model.tol,
+            max_iter=MOST_STEPS if model.max_iter < 0 else model.max_iter,
+            n_reprocess=model.n_reprocess,
+            selection=model.selection,
+            n_candidates=model.n_candidates,
+            fraction=model.fraction,
+            adds_up=model.duplicates == "add",
+            limit=most if model.budget is None else min(model.budget, most),
+            side=most + chunk,
+            chunk=chunk,
+            n_jobs=model.n_jobs,
+            classes=model.classes_,
+        )
 
 
 def start_from(
@@ -93,11 +108,11 @@ def start_from(
     settings: LearningSettings,
     is_optimal: bool,
 ) -> HeldMachines:
-    """Hold what a batch solver has found, ``beta`` of shape (n_tasks, n).
+    """Hold the solution of a batch solver, ``beta`` of shape (n_tasks, n).
 
-    If it is optimal and a machine has no free support vector, the samples that bound
-    the intercept are held too.  If there are more support vectors than may be held, the
-    samples are learnt from as a stream instead.
+    If the solution is optimal and a machine has no free support vector, the samples
+    that bound the intercept are held as well.  If there are more support vectors than
+    may be held, the samples are learnt as a stream instead.
     """
     weight = np.abs(beta).sum(axis=0)
     if np.count_nonzero(weight) > settings.limit:
@@ -108,14 +123,14 @@ def start_from(
         for machines, _ in steps:
             machines.settle()
         return machines
-    # Support vectors first, and of the others those that came last.
+    # Support vectors come first, and then the latest of the other samples.
     order = np.lexsort((-np.arange(len(weight)), weight == 0))
     n_wanted = int((cost > 0).sum()) if settings.holds_all else np.count_nonzero(weight)
     if n_wanted == 0:
         return HeldMachines.empty(kernel, X, code, settings.side)
     held = order[: min(n_wanted, settings.limit)]
-    # With what is the same as one of them: it takes no place, and it has room that the
-    # intercept depends on.
+    # Samples that are equal to a held sample are included: they take no place, and the
+    # intercept depends on their bounds.
     keys = np.array(list(sample_keys(X, labels)), dtype="V16")
     place = np.unique(keys, return_inverse=True)[1]
     held = np.flatnonzero(np.isin(place, place[held]) & (cost > 0))
@@ -146,7 +161,7 @@ def take_samples(
     settings: LearningSettings,
     rng: np.random.Generator,
 ) -> Iterator[tuple[HeldMachines, int]]:
-    """Learn from samples; yield the machines after each chunk, and its length."""
+    """Learn from samples; yield the machines and the length of each chunk after it."""
     order = np.flatnonzero(cost > 0)
     if settings.selection == "random":
         order = rng.permutation(order)[: int(np.ceil(settings.fraction * len(order)))]
@@ -197,9 +212,9 @@ def _seeds(machines: HeldMachines, rng: np.random.Generator) -> NDArray[np.uint6
 def finish_over(
     machines: HeldMachines, samples: DistinctSamples | None, settings: LearningSettings
 ) -> Iterator[HeldMachines]:
-    """Solve over the held samples or, if given, over others until none violates.
+    """Solve over the held samples or, if given, over ``samples`` until none violates.
 
-    Yields the machines after each step.
+    Yield the machines after each step.
     """
     if samples is not None:
         machines = machines.fork()
@@ -221,7 +236,7 @@ def finish_over(
             machines.let_go()
             machines.remove(np.flatnonzero(machines.unused()))
         yield machines
-        # Samples that violate and yet do not lower the objective do so by rounding.
+        # If violating samples do not decrease the objective, they violate by rounding.
         if samples is None or not len(missing) or not objective < before:
             break
         before = objective
@@ -245,7 +260,7 @@ def finish_over(
 
 
 def _adopt_costs(machines: HeldMachines, samples: DistinctSamples) -> None:
-    """Give held samples the costs that they have among others; let go of the rest."""
+    """Give held samples their costs in a data set, and remove samples not in it."""
     cost_of = dict(zip(samples.keys, samples.cost, strict=True))
     cost = np.array([cost_of.get(key, 0.0) for key in machines.keys()])
     machines.set_costs(cost)
@@ -255,15 +270,15 @@ def _adopt_costs(machines: HeldMachines, samples: DistinctSamples) -> None:
 def _missing(
     machines: HeldMachines, samples: DistinctSamples, settings: LearningSettings
 ) -> tuple[NDArray, float]:
-    """Return which samples have to be held besides, and the largest gap.
+    """Return the samples that must be held as well, and the largest gap.
 
-    Those are the samples that violate most against the held ones or, if none does, the
-    samples that bound the intercept of a machine without a free support vector.
+    These are the samples that violate most against the held samples or, if no sample
+    violates, those that bound the intercept of a machine without free support vectors.
     """
     _, labels, _, keys = samples
     step = machines.gram.strip
     f = np.concatenate([
-        products_with(machines, samples.X[first : first + step], settings.n_jobs)
+        machines.products(samples.X[first : first + step], settings.n_jobs)
         for first in range(0, len(labels), step)
     ] or [np.zeros((0, machines.n_tasks))])  # fmt: skip
     n = len(machines)
@@ -294,33 +309,19 @@ def _missing(
     return np.sort(order[worst[order] > settings.tol]), float(gap)
 
 
-def products_with(machines: HeldMachines, X: Any, n_jobs: int | None) -> NDArray:
-    """Return ``K(X, held) @ beta``, shape (n, n_tasks)."""
-    n = len(machines)
-    rows = np.arange(n)
-    columns = [(rows, values) for values in machines.coefficients()]
-    weights = Weights(coefficient_matrix(n, columns), [0, n])
-    with Threads(n_jobs) as threads:
-        return apply(machines.gram.kernel, Operand(X), machines.gram.rows, weights,
-                     threads)  # fmt: skip
-
-
 def _warn(gap: float, settings: LearningSettings) -> None:
-    warnings.warn(
+    warn_user(
         f"OnlineSVC did not converge: KKT gap {gap:.3g} is more than "
         f"tol={settings.tol:g}. Scale the data, lower C, raise tol or max_iter, or "
         "pass float64 data.",
         ConvergenceWarning,
-        stacklevel=5,
     )
 
 
 def _warn_of_lost_classes(lost: NDArray, settings: LearningSettings) -> None:
     names = ", ".join(repr(name) for name in settings.classes[lost].tolist())
-    warnings.warn(
-        f"OnlineSVC no longer holds a sample of class {names}, and so forgets what it "
-        f"learnt about it: only {settings.limit} samples may be held, for "
+    warn_user(
+        f"OnlineSVC has lost what it learnt about class {names}, because it no longer "
+        f"holds a sample of it: only {settings.limit} samples may be held for "
         f"{len(settings.classes)} classes. Raise budget or cache_size.",
-        UserWarning,
-        stacklevel=5,
     )
