@@ -5,7 +5,6 @@ validate → bind the kernel → sort samples into blocks → problems → solve
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -48,6 +47,7 @@ from mercer.runtime.memory import given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import validate_data
 
 __all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks"]
@@ -319,12 +319,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             remedy = "The kernel matrix must be symmetric; if it is, scale it, lower C."
         else:
             remedy = "Scale the data, lower C, raise tol, or pass float64 data."
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} did not converge in {len(left)} of "
             f"{len(solutions)} problems: {state} after "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:

@@ -7,7 +7,6 @@ certify
 from __future__ import annotations
 
 import logging
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -28,12 +27,13 @@ from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.operand import Operand
-from mercer.machines.base.machine import QUIET, KernelMachine, Tasks
+from mercer.machines.base.checks import QUIET, check_finite
+from mercer.machines.base.machine import KernelMachine, Tasks
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.machines.mkl.inmemory import GramsInMemory
-from mercer.machines.mkl.learning import METHODS, is_convex, learn, settled, split
-from mercer.machines.mkl.problem import Found, Problem
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
+from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.arrays import dense_if_small, frozen
@@ -41,6 +41,7 @@ from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["MultiKernelMachine"]
 
@@ -198,11 +199,7 @@ class MultiKernelMachine(KernelMachine):
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
             store = make_store(kernels, data, starts, budget, threads, tol)
-        if not np.isfinite(store.diagonals()).all():
-            raise ValueError(
-                "Kernel values are not finite. The input data may contain large values "
-                "and need to be preprocessed."
-            )
+        check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
 
@@ -216,7 +213,7 @@ class MultiKernelMachine(KernelMachine):
         X: Any,
         tasks: Tasks,
         progress: FitProgress,
-    ) -> tuple[list[Found], list[Solution]]:
+    ) -> tuple[list[JointSolution], list[Solution]]:
         """Learn the weights, shared or one set per machine, and certify the result."""
         step = self._problems_per_machine()
         solutions: list[Any] = [None] * len(tasks.specs)
@@ -227,7 +224,9 @@ class MultiKernelMachine(KernelMachine):
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
         for part in split(store, tasks, step, self._is_shared()):
-            problem = Problem(part.store, part.specs, self._ball(), settings, progress)
+            problem = JointProblem(
+                part.store, part.specs, self._ball(), settings, progress
+            )
             end = learn(
                 problem, self.method, self._most_rounds(), self.alignment,
                 self._alignment_target,
@@ -245,7 +244,7 @@ class MultiKernelMachine(KernelMachine):
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
                 solutions[t * step] = solution._replace(converged=is_within)
             if part.folds:
-                other = Problem(
+                other = JointProblem(
                     part.store, part.folds, problem.ball, settings, progress
                 )
                 folds = other.solve(weights, tol=FOLD_TOLERANCE).solutions
@@ -259,7 +258,7 @@ class MultiKernelMachine(KernelMachine):
         return found, solutions
 
     def _keep_weights(
-        self, kernels: list[Kernel], factors: NDArray, found: list[Found]
+        self, kernels: list[Kernel], factors: NDArray, found: list[JointSolution]
     ) -> None:
         """Store weights and certificates, one for all machines or one for each."""
         weights = np.array([end.last.weights for end in found])
@@ -298,7 +297,7 @@ class MultiKernelMachine(KernelMachine):
         self.n_iter_: Any = certificate[2]
         del self._certificate
 
-    def _warn_of(self, found: list[Found], stopped_early: bool) -> None:
+    def _warn_of(self, found: list[JointSolution], stopped_early: bool) -> None:
         worst = max(found, key=lambda end: end.last.gap / abs(end.last.primal or 1.0))
         n_iter = max(end.n_iter for end in found)
         if stopped_early:
@@ -307,19 +306,17 @@ class MultiKernelMachine(KernelMachine):
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
             if self.max_iter < 0:
                 remedy = (
-                    f"There is a limit of {self._most_rounds()} rounds where "
-                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
-                    "max_iter above this limit allows more."
+                    f"max_iter=-1 allows {self._most_rounds()} rounds. Scale the data, "
+                    "lower C, raise tol, or raise max_iter above this limit."
                 )
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} did not converge: after {n_iter} rounds the dual "
             f"gap is {worst.last.gap:.3g}, which is {part:.2g} of the objective and "
             f"more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
-            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:
@@ -373,9 +370,5 @@ class MultiKernelMachine(KernelMachine):
                         given_budget(self.cache_size),
                     )
         values = values + self.intercept_
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The decision values are not finite: the values of X are too large. "
-                "Scale X."
-            )
+        check_finite("decision values", values)
         return values
