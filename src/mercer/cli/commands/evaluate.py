@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli import options
 from mercer.cli.bar import Bar
+from mercer.cli.commands import options
+from mercer.cli.commands.options import parse_size
+from mercer.cli.data.loaded import ReadOptions
+from mercer.cli.data.reading import read_data
+from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
-from mercer.cli.figures import REPORT, report_files
 from mercer.cli.models import load_model
-from mercer.cli.options import parse_size
 from mercer.cli.printing import check_free, print_json, write
-from mercer.cli.reading import read_table
+from mercer.cli.report_files import REPORT, report_files
 from mercer.cli.scores import judge, to_text
-from mercer.cli.sources import check_apart, name_of
-from mercer.cli.tables import Reading
 
 __all__ = ["evaluate"]
 
@@ -62,7 +62,7 @@ def evaluate(
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
     found = load_model(model)
-    how = Reading(
+    how = ReadOptions(
         format.value,
         target,
         needs_target=True,
@@ -74,9 +74,9 @@ def evaluate(
     )
     with Bar(quiet) as bar:
         bar.say(f"reading {name_of(data)}")
-        table = read_table(data, how)
-        bar.say(f"predicting {table.X.shape[0]} samples")
-        verdict = judge(found, table)
+        loaded = read_data(data, how)
+        bar.say(f"predicting {loaded.X.shape[0]} samples")
+        verdict = judge(found, loaded)
         if out is not None:
             bar.say("drawing")
             files = report_files(verdict, plots)
@@ -87,7 +87,7 @@ def evaluate(
     if verdict.unknown and not quiet:
         names = ", ".join(map(repr, verdict.unknown))
         what = "has classes that the model does not know"
-        tell(f"warning: {table.source} {what}: {names}.")
+        tell(f"warning: {loaded.source} {what}: {names}.")
     if as_json:
         print_json(verdict.report)
     else:
