@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
 from mercer.cli.data.loaded import LoadedData, ReadOptions
 from mercer.cli.data.reading import read_data
 from mercer.cli.data.sources import name_of
@@ -57,9 +57,9 @@ class FitRequest:
 def train(
     request: FitRequest, quiet: bool, remark: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Do what is requested, write the model, and return what there is to say about it."""
-    with Bar(quiet) as bar:
-        bar.say(f"reading {request.source}")
+    """Fit as requested, write the model, and return what there is to say about it."""
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {request.source}")
         is_novelty = TASKS.get(request.choices.machine) == "novelty"
         loaded = read_data(
             request.data, replace(request.how, needs_target=not is_novelty)
@@ -183,7 +183,7 @@ def _cross_validate(
     X: Any,
     y: NDArray | None,
     task: str,
-    bar: Bar,
+    bar: CommandBar,
     guess: str,
 ) -> dict[str, Any]:
     n_folds, n = int(request.cv or 0), X.shape[0]

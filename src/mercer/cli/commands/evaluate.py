@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
 from mercer.cli.commands import options
 from mercer.cli.commands.options import parse_size
 from mercer.cli.data.loaded import ReadOptions
@@ -72,13 +72,13 @@ def evaluate(
         size=parse_size(size),
         schema=found.schema,
     )
-    with Bar(quiet) as bar:
-        bar.say(f"reading {name_of(data)}")
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {name_of(data)}")
         loaded = read_data(data, how)
-        bar.say(f"predicting {loaded.X.shape[0]} samples")
+        bar.begin(f"predicting {loaded.X.shape[0]} samples")
         verdict = judge(found, loaded)
         if out is not None:
-            bar.say("drawing")
+            bar.begin("drawing")
             files = report_files(verdict, plots)
             _check_folder(out, files, force)
             out.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
 from mercer.cli.commands import options
 from mercer.cli.commands.options import parse_size
 from mercer.cli.data.loaded import LoadedData, ReadOptions
@@ -66,10 +66,10 @@ def predict(
         size=parse_size(size),
         schema=found.schema,
     )
-    with Bar(quiet) as bar:
-        bar.say(f"reading {name_of(data)}")
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {name_of(data)}")
         loaded = read_data(data, how)
-        bar.say(f"predicting {loaded.X.shape[0]} samples")
+        bar.begin(f"predicting {loaded.X.shape[0]} samples")
         columns = _columns(found, loaded, proba, decision)
     text = to_csv(list(columns), zip(*columns.values(), strict=True))
     if out is not None:
