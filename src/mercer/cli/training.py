@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from mercer.cli.command_bar import CommandBar
@@ -22,6 +23,7 @@ from mercer.cli.data.targets import as_classes, as_values, guess_task, sides
 from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure, first_line
 from mercer.cli.models import describe_machine, save_model
 from mercer.cli.pipelines import TASKS, Choices, build
+from mercer.selection import GridSearchCV
 
 __all__ = ["FitRequest", "train"]
 
@@ -75,7 +77,8 @@ def train(
             cv = _cross_validate(request, model, X, y, task, bar, guess)
         X, y, held_out = _hold_out(request, X, y, task, guess)
         started = time.perf_counter()
-        _fit(request, bar.watch(model, "fitting"), X, y)
+        with _fitting(request):
+            bar.watch(model, "fitting").fit(X, y)
         seconds = time.perf_counter() - started
         test = _test(model, held_out, task)
     found = describe_machine(model)
@@ -157,21 +160,22 @@ def _remark_on_scale(
             )
 
 
-def _fit(request: FitRequest, model: Any, X: Any, y: NDArray | None) -> None:
+@contextmanager
+def _fitting(request: FitRequest) -> Iterator[None]:
+    """Say that the data are at fault where a fit refuses them."""
     try:
-        model.fit(X) if y is None else model.fit(X, y)
+        yield
     except ValueError as error:
         why = first_line(error)
         if request.choices.scale != "none" and "contains NaN" in str(error):
-            # The values are finite as they are read.
-            why = (
-                f"--scale {request.choices.scale}: some values are too large to scale."
-            )
+            # The values that were read are finite, so that scaling made them infinite.
+            scale = request.choices.scale
+            why = f"--scale {scale}: some values are too large to scale."
         raise DataFailure(f"{request.source}: {why}") from error
 
 
-def _score(model: Any, X: Any, y: NDArray | None) -> float:
-    """Return the metric of the model's task."""
+def _score(model: Any, X: Any, y: NDArray | None = None) -> float:
+    """Return the metric of the model's task; without targets, the share of inliers."""
     if y is None:
         return float(np.mean(model.predict(X) == 1))
     return float(model.score(X, y))
@@ -199,12 +203,22 @@ def _cross_validate(
                 f"class; {rare!r} has {counts.min()}.{guess}"
             )
         kind = StratifiedKFold
-    folds = kind(n_folds, shuffle=True, random_state=request.choices.seed)
-    scores = []
-    for k, (train, test) in enumerate(folds.split(X, y), start=1):
-        part = bar.watch(clone(model), f"fold {k} of {n_folds}")
-        _fit(request, part, X[train], None if y is None else y[train])
-        scores.append(_score(part, X[test], None if y is None else y[test]))
+    bar.begin(f"cross-validating with {n_folds} folds")
+    search = GridSearchCV(
+        model,
+        {},
+        scoring=_score if y is None else None,
+        n_jobs=request.choices.n_jobs,
+        refit=False,
+        cv=kind(n_folds, shuffle=True, random_state=request.choices.seed),
+        verbose=int(bar.is_drawn),
+        error_score="raise",
+    )
+    with _fitting(request), warnings.catch_warnings():
+        # Some machines and features cannot share them, which changes no score.
+        warnings.filterwarnings("ignore", "Kernel values could not be shared")
+        found = search.fit(X, y).cv_results_
+    scores = [float(found[f"split{k}_test_score"][0]) for k in range(n_folds)]
     return {
         "folds": n_folds,
         "metric": METRICS[task],
