@@ -17,9 +17,10 @@ from mercer.cli.data.reading import read_data
 from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
 from mercer.cli.models import load_model
-from mercer.cli.printing import check_free, print_json, write
+from mercer.cli.printing import check_free, print_json
 from mercer.cli.report_files import REPORT, report_files
 from mercer.cli.scores import judge, to_text
+from mercer.runtime.writing import write_file
 
 __all__ = ["evaluate"]
 
@@ -83,7 +84,7 @@ def evaluate(
             _check_folder(out, files, force)
             out.mkdir(exist_ok=True)
             for name, content in files.items():
-                write(out / name, content)
+                write_file(out / name, content)
     if verdict.unknown and not quiet:
         names = ", ".join(map(repr, verdict.unknown))
         what = "has classes that the model does not know"

@@ -16,7 +16,8 @@ from mercer.cli.data.reading import read_data
 from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import UsageFailure, reporting
 from mercer.cli.models import Model, load_model
-from mercer.cli.printing import check_free, print_json, to_csv, write
+from mercer.cli.printing import check_free, print_json, to_csv
+from mercer.runtime.writing import write_file
 
 __all__ = ["predict"]
 
@@ -73,7 +74,7 @@ def predict(
         columns = _columns(found, loaded, proba, decision)
     text = to_csv(list(columns), zip(*columns.values(), strict=True))
     if out is not None:
-        write(out, text.encode())
+        write_file(out, text)
     if as_json:
         summary = {"model": model, "samples": loaded.X.shape[0], "out": out}
         print_json(summary if out else {**summary, **columns})
