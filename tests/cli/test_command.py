@@ -114,7 +114,7 @@ def test_an_interrupt_of_a_fit_leaves_the_old_model(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "_fit", interrupted)
+    monkeypatch.setattr(training.CommandBar, "watch", interrupted)
     result = call("fit", data, "--target", "kind", "--out", out, "--force", code=130)
     assert result.stdout == ""
     assert out.read_text() == "the old one"

@@ -163,7 +163,7 @@ def test_unreadable_data(tmp_path, out, monkeypatch):
     def denied(path, how):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setitem(mercer.cli.reading.FORMATS, "csv", denied)
+    monkeypatch.setitem(mercer.cli.data.reading.FORMATS, "csv", denied)
     data = write_flowers(tmp_path / "f.csv")
     line = no_fit(DATA, data, out, "--target", "kind")
     assert line == f"mercer: {data} cannot be read: Permission denied."

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 import mercer
-from mercer.cli.evaluate import evaluate
+from mercer.cli.commands.evaluate import evaluate
+from mercer.cli.commands.fit import fit
+from mercer.cli.commands.info import info
+from mercer.cli.commands.predict import predict
+from mercer.cli.commands.reproduce import reproduce
 from mercer.cli.failures import INTERRUPTED, USAGE, tell
-from mercer.cli.fit import fit
-from mercer.cli.info import info
-from mercer.cli.predict import predict
-from mercer.cli.reproduce import reproduce
 
 __all__ = ["app", "run"]
 

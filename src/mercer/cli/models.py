@@ -7,17 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 import mercer
-from mercer.cli.failures import ModelFailure
-from mercer.cli.sources import Source, name_of, opened
-from mercer.cli.tables import ImageForm, Schema
+from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
+from mercer.cli.data.sources import Source, name_of, opened
+from mercer.cli.failures import DataFailure, ModelFailure, first_line
 from mercer.files.model_files import read_header
+from mercer.kernels.expression import to_text
 from mercer.machines.base.machine import KernelMachine
 
-__all__ = ["Model", "load_model", "save_model"]
+__all__ = ["Model", "describe_machine", "last_step", "load_model", "save_model"]
 
 #: Version of the notes.
 NOTES = 1
@@ -54,10 +57,41 @@ class Model:
         """The class that novelty detection was fitted to, where there are classes."""
         return self.notes.get("normal")
 
+    def has(self, method: str) -> bool:
+        """Tell whether the machine has a method, such as ``predict_proba``."""
+        return hasattr(self.machine, method)
+
+    def ask(self, method: str, loaded: LoadedData) -> NDArray:
+        """Return what a method of the estimator says of loaded samples."""
+        try:
+            return getattr(self.estimator, method)(loaded.X)
+        except ValueError as error:
+            raise DataFailure(f"{loaded.source}: {first_line(error)}") from error
+
 
 def last_step(estimator: Any) -> Any:
     """Return the machine of a pipeline, or of one that is bare."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def describe_machine(model: Any) -> dict[str, Any]:
+    """Return what a fitted machine says of itself."""
+    machine = last_step(model)
+    classes = getattr(machine, "classes_", None)
+    try:
+        kernel = to_text(machine.kernel_)
+    except ValueError:
+        kernel = repr(machine.kernel_)
+    return {
+        "machine": type(machine).__name__,
+        "kernel": kernel,
+        "classes": None if classes is None else classes.tolist(),
+        "support_vectors": len(machine.support_),
+        "converged": bool(machine.converged_),
+        "kkt_gap": float(np.max(machine.kkt_gap_)),
+        "dual_gap": float(np.sum(machine.dual_gap_)),
+        "iterations": int(np.sum(machine.n_iter_)),
+    }
 
 
 def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None:

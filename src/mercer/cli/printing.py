@@ -1,4 +1,4 @@
-"""What commands print and write: lines, JSON, and files that are whole or not there."""
+"""What commands print: lines, JSON and CSV; and whether a file may be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 import typer
 
 from mercer.cli.failures import UsageFailure
-from mercer.runtime.writing import replacing
 
 __all__ = [
     "check_folder",
@@ -24,7 +23,6 @@ __all__ = [
     "print_pairs",
     "to_csv",
     "to_json",
-    "write",
 ]
 
 
@@ -50,12 +48,6 @@ def check_folder(folder: Path) -> None:
         raise UsageFailure(f"{folder} is a file. Give a folder.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageFailure(f"the folder {folder} may not be written to. Give another.")
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there."""
-    with replacing(path) as file:
-        file.write(content)
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "write_file"]
 
 
 @contextmanager
@@ -49,6 +49,16 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         new.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def write_file(
+    path: str | os.PathLike, content: bytes | str, *, makes_folder: bool = False
+) -> None:
+    """Write a file as a whole, text as UTF-8, and its folder if that is wanted."""
+    if makes_folder:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cli import options
+from mercer.cli.commands import options
 from mercer.cli.failures import reporting
-from mercer.cli.models import Model, load_model
+from mercer.cli.models import Model, describe_machine, load_model
 from mercer.cli.printing import print_json, print_pairs
-from mercer.cli.training import describe_machine
 
 __all__ = ["info"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.data.loaded import ImageForm, LoadedData, ReadOptions, Schema, Target
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target
 
 __all__ = ["read_images"]
 
@@ -23,7 +23,7 @@ GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 WHITE = {"I": 65535.0, "I;16": 65535.0, "I;16B": 65535.0, "I;16L": 65535.0}
 
 
-def read_images(source: Source, how: Reading) -> Table:
+def read_images(source: Source, how: ReadOptions) -> LoadedData:
     """Read the images of a folder, as rows of pixels from 0 to 1."""
     folder = source.path
     try:
@@ -64,7 +64,7 @@ def read_images(source: Source, how: Reading) -> Table:
     )
     names = [file.relative_to(folder).as_posix() for file in files]
     target = None if labels is None else Target("class", np.array(labels), labels)
-    return Table(str(folder), X, schema, target, files=names)
+    return LoadedData(str(folder), X, schema, target, files=names)
 
 
 def _find(folder: Path) -> tuple[list[Path], list[str] | None]:
@@ -121,7 +121,9 @@ def _why(pillow: Any, error: Exception) -> str:
     return f": {str(error).rstrip('.')}" if str(error) else ""
 
 
-def _form(pillow: Any, files: Sequence[Path], folder: Path, how: Reading) -> ImageForm:
+def _form(
+    pillow: Any, files: Sequence[Path], folder: Path, how: ReadOptions
+) -> ImageForm:
     """Decide on the form of the images of a new model."""
     colour, size = how.colour, how.size
     if colour == "auto":

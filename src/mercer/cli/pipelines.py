@@ -9,9 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
-from mercer.cli.csv_files import is_number
+from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
-from mercer.cli.tables import Schema
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError

@@ -9,17 +9,24 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import warn_of_order
+from mercer.cli.data.columns import warn_of_order
+from mercer.cli.data.loaded import (
+    ImageForm,
+    LoadedData,
+    ReadOptions,
+    Schema,
+    Target,
+    as_whole,
+)
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target, as_whole
 
 __all__ = ["read_npz"]
 
 BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(source: Source, how: Reading) -> Table:
+def read_npz(source: Source, how: ReadOptions) -> LoadedData:
     """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
     if not zipfile.is_zipfile(source.path):
         raise DataFailure(f"{source} is not an npz file, or was cut short.")
@@ -39,17 +46,17 @@ def read_npz(source: Source, how: Reading) -> Table:
         named=names is not None,
         image=form,
     )
-    table = Table(str(source), X, schema)
+    loaded = LoadedData(str(source), X, schema)
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
         i, j = map(int, wrong[0])
-        where = table.where(i, schema.features[j])
+        where = loaded.where(i, schema.features[j])
         raise DataFailure(f"{where}: {X[i, j]} is not a finite number.")
     X, schema = _for_model(X, schema, how, source)
     target = _target(arrays, len(X), how, source)
     if target is not None and how.schema is None:
         schema = Schema(**{**vars(schema), "target": target.name})
-    return Table(str(source), X, schema, target)
+    return LoadedData(str(source), X, schema, target)
 
 
 def _pick(
@@ -92,7 +99,7 @@ def _names(given: NDArray | None, width: int, source: Source) -> tuple[str, ...]
 
 
 def _for_model(
-    X: NDArray, schema: Schema, how: Reading, source: Source
+    X: NDArray, schema: Schema, how: ReadOptions, source: Source
 ) -> tuple[NDArray, Schema]:
     """Bring the columns into the order of the model that the data are for."""
     wanted = how.schema
@@ -122,7 +129,7 @@ def _for_model(
 
 
 def _target(
-    arrays: Mapping[str, NDArray], n: int, how: Reading, source: Source
+    arrays: Mapping[str, NDArray], n: int, how: ReadOptions, source: Source
 ) -> Target | None:
     name = how.target or (how.schema and how.schema.target) or "y"
     if name not in arrays and not how.needs_target and how.target is None:

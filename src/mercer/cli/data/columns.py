@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema, as_numbers
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.tables import Reading, Schema, Table, as_numbers
 
-__all__ = ["Choice", "assemble", "choose", "warn_of_order"]
+__all__ = ["ChosenColumns", "assemble", "choose", "warn_of_order"]
 
 # More different texts than this, in most rows, are names and not categories.
 MOST_CATEGORIES = 100
 
 
-class Choice(NamedTuple):
+class ChosenColumns(NamedTuple):
     """Positions of columns in a file, in the order of the model's features."""
 
     features: list[int]
@@ -28,7 +28,9 @@ class Choice(NamedTuple):
     schema: Schema
 
 
-def choose(names: Sequence[str], named: bool, source: str, how: Reading) -> Choice:
+def choose(
+    names: Sequence[str], named: bool, source: str, how: ReadOptions
+) -> ChosenColumns:
     """Choose the columns of a file that has these, for a new model or a given one."""
     _check_names(names, source)
     dropped = {_find(name, names, source, "--drop") for name in how.drop}
@@ -51,12 +53,14 @@ def choose(names: Sequence[str], named: bool, source: str, how: Reading) -> Choi
     pairs = zip(how.schema.features, features, strict=False)
     texts = {j for name, j in pairs if name in how.schema.categories}
     # A prediction does without the answers, which may be blank.
-    return Choice(features, texts, target if how.needs_target else None, how.schema)
+    return ChosenColumns(
+        features, texts, target if how.needs_target else None, how.schema
+    )
 
 
 def _for_new_model(
-    names: Sequence[str], named: bool, source: str, how: Reading, dropped: set[int]
-) -> Choice:
+    names: Sequence[str], named: bool, source: str, how: ReadOptions, dropped: set[int]
+) -> ChosenColumns:
     target = None
     if how.target is not None:
         target = _find(how.target, names, source, "--target")
@@ -76,7 +80,9 @@ def _for_new_model(
         target=None if target is None else names[target],
         target_at=target,
     )
-    return Choice(features, set(features) if how.one_hot else set(), target, schema)
+    return ChosenColumns(
+        features, set(features) if how.one_hot else set(), target, schema
+    )
 
 
 def _target_for(
@@ -84,7 +90,7 @@ def _target_for(
     names: Sequence[str],
     named: bool,
     source: str,
-    how: Reading,
+    how: ReadOptions,
     n_dropped: int,
 ) -> int | None:
     """Find the target in data for a model, where it may be missing."""
@@ -154,7 +160,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def assemble(
-    table: Table, choice: Choice, numbers: NDArray, texts: dict[int, list[str]]
+    loaded: LoadedData,
+    choice: ChosenColumns,
+    numbers: NDArray,
+    texts: dict[int, list[str]],
 ) -> tuple[NDArray, Schema]:
     """Put the features together: columns of numbers, and 0 and 1 for categories.
 
@@ -175,33 +184,33 @@ def assemble(
             parts.append(values[:, None].astype(np.float64))
             continue
         if is_new:
-            known[names[j]] = _categories(table, names[j], texts[j])
-        parts.append(_one_hot(table, names[j], texts[j], known[names[j]]))
+            known[names[j]] = _categories(loaded, names[j], texts[j])
+        parts.append(_one_hot(loaded, names[j], texts[j], known[names[j]]))
     return np.hstack(parts), choice.schema.with_categories(known)
 
 
-def _categories(table: Table, name: str, texts: list[str]) -> list[str]:
+def _categories(loaded: LoadedData, name: str, texts: list[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not text:
-            raise DataFailure(f"{table.where(i, name)} is empty. Fill it in.")
+            raise DataFailure(f"{loaded.where(i, name)} is empty. Fill it in.")
     found = sorted(set(texts))
     if len(found) > max(MOST_CATEGORIES, len(texts) // 2):
         raise DataFailure(
-            f"{table.source}, column {name!r} has {len(found)} different texts, such "
+            f"{loaded.source}, column {name!r} has {len(found)} different texts, such "
             f"as {found[0]!r}: too many for categories. Leave it out: --drop {name}."
         )
     return found
 
 
 def _one_hot(
-    table: Table, name: str, texts: list[str], categories: list[str]
+    loaded: LoadedData, name: str, texts: list[str], categories: list[str]
 ) -> NDArray:
     codes = {category: k for k, category in enumerate(categories)}
     columns = np.zeros((len(texts), len(categories)))
     for i, text in enumerate(texts):
         if text not in codes:
             raise DataFailure(
-                f"{table.where(i, name)}: {text!r} was not among the training data, "
+                f"{loaded.where(i, name)}: {text!r} was not among the training data, "
                 f"which had {_some(categories)}."
             )
         columns[i, codes[text]] = 1

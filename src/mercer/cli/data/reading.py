@@ -5,16 +5,16 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from mercer.cli.csv_files import read_csv
+from mercer.cli.data.csv_files import read_csv
+from mercer.cli.data.image_folders import read_images
+from mercer.cli.data.libsvm_files import looks_like_libsvm, read_libsvm
+from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema
+from mercer.cli.data.npz_files import read_npz
+from mercer.cli.data.parquet_files import read_parquet
+from mercer.cli.data.sources import Source, name_of, opened
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.image_folders import read_images
-from mercer.cli.libsvm_files import looks_like_libsvm, read_libsvm
-from mercer.cli.npz_files import read_npz
-from mercer.cli.parquet_files import read_parquet
-from mercer.cli.sources import Source, name_of, opened
-from mercer.cli.tables import Reading, Schema, Table
 
-__all__ = ["FORMATS", "read_table"]
+__all__ = ["FORMATS", "read_data"]
 
 FORMATS = {
     "csv": read_csv,
@@ -37,7 +37,7 @@ ENDINGS = {
 BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
 
-def read_table(path: Path, how: Reading) -> Table:
+def read_data(path: Path, how: ReadOptions) -> LoadedData:
     """Read data, for a new model or, with ``how.schema``, for a given one."""
     try:
         with opened(path) as source:
@@ -48,7 +48,7 @@ def read_table(path: Path, how: Reading) -> Table:
         raise DataFailure(f"{name or name_of(path)} cannot be read: {why}.") from error
 
 
-def _read(source: Source, how: Reading) -> Table:
+def _read(source: Source, how: ReadOptions) -> LoadedData:
     if not source.path.exists():
         raise DataFailure(f"{source} does not exist.")
     is_folder = source.path.is_dir()
@@ -102,7 +102,7 @@ def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
         )
 
 
-def _check_options(source: Source, kind: str, how: Reading) -> None:
+def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
     """Refuse options that the format has no use for."""
     given = {
         "--target": (how.target is not None, ("csv", "parquet", "npz")),

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ImageForm", "Reading", "Schema", "Table", "Target"]
+__all__ = [
+    "ImageForm",
+    "LoadedData",
+    "ReadOptions",
+    "Schema",
+    "Target",
+    "as_numbers",
+    "as_whole",
+    "is_number",
+]
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Table:
+class LoadedData:
     """Samples from a file."""
 
     source: str
@@ -86,7 +95,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a file is to be read."""
 
     format: str = "auto"
@@ -99,6 +108,15 @@ class Reading:
     size: tuple[int, int] | None = None
     colour: str = "auto"
     schema: Schema | None = None  #: of the model that the data are for
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, finite or not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def as_numbers(texts: Sequence[str]) -> NDArray | None:

@@ -10,16 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.csv_files import is_number, open_text
+from mercer.cli.data.loaded import (
+    LoadedData,
+    ReadOptions,
+    Schema,
+    Target,
+    as_whole,
+    is_number,
+)
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import Reading, Schema, Table, Target, as_whole
 from mercer.datasets import load_libsvm
 
 __all__ = ["looks_like_libsvm", "read_libsvm"]
 
 
-def read_libsvm(source: Source, how: Reading) -> Table:
+def read_libsvm(source: Source, how: ReadOptions) -> LoadedData:
     """Read a file, kept sparse; indices begin where those of the model's data began."""
     least = how.schema.first_index if how.schema else 0
     try:
@@ -40,7 +46,7 @@ def read_libsvm(source: Source, how: Reading) -> Table:
             target="label",
             first_index=first,
         )
-    return Table(str(source), X, schema, Target("label", as_whole(y)))
+    return LoadedData(str(source), X, schema, Target("label", as_whole(y)))
 
 
 def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
@@ -56,7 +62,7 @@ def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
 
 def looks_like_libsvm(source: Source) -> bool:
     """Tell whether the first line reads ``label index:value ...``."""
-    with open_text(source.path) as file:
+    with source.open_text() as file:
         words = file.readline().split("#")[0].split()
     return len(words) > 1 and is_number(words[0]) and _is_pair(words[1])
 
@@ -69,7 +75,7 @@ def _is_pair(word: str) -> bool:
 def _find_fault(source: Source, least: int) -> str | None:
     """Name the first line that cannot be read, and what it has there."""
     try:
-        with open_text(source.path) as file:
+        with source.open_text() as file:
             for number, line in enumerate(file, start=1):
                 if fault := _fault(line.split("#")[0].split(), least):
                     return f"{source}, line {number}: {fault}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mercer.cli import options
+from mercer.cli.commands import options
 from mercer.cli.failures import (
     INTERRUPTED,
     PoorAnswer,

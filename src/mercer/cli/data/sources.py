@@ -7,14 +7,18 @@ file, and everything else reads that copy.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import select
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TextIO
 
 from mercer.cli.failures import UsageFailure
 
@@ -23,8 +27,11 @@ __all__ = ["Source", "check_apart", "name_of", "opened"]
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 # How compressed files begin, and the ending by which readers know them.
 COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2"}
-# Bytes to copy at once.
+# Bytes to copy at once: more than the buffer of a stream holds, so that none are left
+# in it, where a wait for the stream would not see them.
 AT_ONCE = 2**20
+# Seconds to wait for bytes before Python looks for an interrupt.
+WAIT = 0.2
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,14 @@ class Source:
     def told(self, error: object) -> str:
         """Return what an error says, with the name that the user knows."""
         return str(error).replace(str(self.path), str(self))
+
+    def open_text(self) -> TextIO:
+        """Open a text file, which may be compressed."""
+        open_bytes: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(
+            self.path.suffix, open
+        )
+        file = open_bytes(self.path, "rb")
+        return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
 
 
 def _is_standard_input(path: Path) -> bool:
@@ -84,11 +99,21 @@ def opened(path: Path) -> Iterator[Source]:
             if stream is None:
                 raise UsageFailure("there is no standard input. Give a file.")
             with open(copy, "wb") as file:
-                # Not more than is there at once: an interrupt that comes between two
-                # reads is seen only when Python code runs.
-                while content := stream.read1(AT_ONCE):
+                while content := _next_bytes(stream):
                     file.write(content)
         yield Source(_with_ending(copy), name_of(path))
+
+
+def _next_bytes(stream: Any) -> bytes:
+    """Return the bytes that come next, or none at the end of a stream.
+
+    The wait for them is cut into short ones. An interrupt that comes just before a
+    long wait would not be noticed until the wait is over.
+    """
+    with suppress(OSError, TypeError, ValueError):  # not every stream can be waited for
+        while not select.select([stream], [], [], WAIT)[0]:
+            pass
+    return stream.read1(AT_ONCE)
 
 
 def _with_ending(copy: Path) -> Path:
