@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 
 from mercer.core.rows import mirror, scatter_rows
 from mercer.engines.cpu.coefficients import Weights
-from mercer.kernels.base import Kernel, bind_to_both, evaluate_once
+from mercer.kernels.base import Kernel, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.operand import Operand, Pair, Scratch
 from mercer.runtime.memory import WORKERS, divide
-from mercer.runtime.public import public
 from mercer.runtime.threads import Threads
 
 __all__ = [
@@ -41,8 +40,8 @@ __all__ = [
     "Tiling",
     "WholeGram",
     "apply",
-    "gram_matrix",
     "is_custom",
+    "kernel_matrix",
     "own_scratch",
     "plan_tiles",
     "run_tiles",
@@ -436,48 +435,22 @@ def apply(
     return result
 
 
-@public("mercer")
-def gram_matrix(
-    kernel: Kernel, X: Any, Z: Any = None, *, n_jobs: int | None = None
+def kernel_matrix(
+    kernel: Kernel, left: Operand, right: Operand | None, threads: Threads
 ) -> NDArray:
-    """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
+    """Return all values of a bound kernel; ``right=None`` means ``left`` again."""
+    if right is None:
+        return symmetric_matrix(kernel, left, threads)
+    matrix = np.empty(
+        (len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype)
+    )
+    tile_of = Tiles(kernel)
+    warm_up(kernel, right)
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : array or CSR matrix of shape (m, d)
-    Z : array or CSR matrix of shape (n, d), default=None
-        None means X; then only one triangle is computed.
-    n_jobs : int, default=None
-        Threads; None means as many as BLAS may use.
+    def fill(rows: slice) -> None:
+        part = left.rows(rows)
+        for columns in _ranges(0, len(right), _width(len(part))):
+            matrix[rows, columns] = tile_of(part, right.rows(columns))
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import gram_matrix, kernels
-    >>> gram_matrix(kernels.Intersection(), np.array([[1.0, 2.0], [3.0, 0.0]]))
-    array([[3., 1.],
-           [1., 3.]])
-    """
-    if not isinstance(kernel, Kernel):
-        raise TypeError(
-            f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
-            "kernels.parse for text, kernels.Custom for a function of two matrices."
-        )
-    bound, left, right = bind_to_both(kernel, X, Z)
-    with Threads(n_jobs) as threads:
-        if Z is None:
-            return symmetric_matrix(bound, left, threads)
-        matrix = np.empty(
-            (len(left), len(right)), dtype=np.result_type(left.dtype, right.dtype)
-        )
-        tile_of = Tiles(bound)
-        warm_up(bound, right)
-
-        def fill(rows: slice) -> None:
-            part = left.rows(rows)
-            for columns in _ranges(0, len(right), _width(len(part))):
-                matrix[rows, columns] = tile_of(part, right.rows(columns))
-
-        run_tiles([bound], threads, fill, _ranges(0, len(left), _height(len(left))))
+    run_tiles([kernel], threads, fill, _ranges(0, len(left), _height(len(left))))
     return matrix

@@ -19,7 +19,8 @@ from scipy import linalg
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.engines.cpu.gram import Tiles, gram_matrix, warm_up
+from mercer.engines.cpu.gram import Tiles, warm_up
+from mercer.engines.engine import gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
 from mercer.kernels.operand import Operand
 from mercer.kernels.radial import RBF
