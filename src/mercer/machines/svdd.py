@@ -12,7 +12,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
-from mercer.kernels.operand import Operand
+from mercer.engines.cpu.pair import Operand
 from mercer.machines.base.machine import QUIET
 from mercer.machines.base.single import SingleMachine
 from mercer.runtime.fitting import fit_method

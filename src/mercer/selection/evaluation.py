@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from sklearn import config_context, get_config
 
-from mercer.engines.cpu.gram import TILES_PART, is_custom
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import Settings, tries_single
+from mercer.engines.cpu.tiles import TILES_PART, is_custom
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.runtime.arrays import dense_if_small
 from mercer.runtime.memory import WORKERS, budget_bytes
 from mercer.runtime.scikit_learn import check_method_params

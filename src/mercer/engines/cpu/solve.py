@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.engines.cpu.blocks import RUN_COLUMNS, BlockGram
 from mercer.engines.cpu.certificates import (
     are_spoilt,
     certifying_bytes,
@@ -28,16 +27,15 @@ from mercer.engines.cpu.certificates import (
 )
 from mercer.engines.cpu.decompose import Task, decompose, refresh
 from mercer.engines.cpu.gram import (
-    USUAL,
+    RUN_COLUMNS,
+    BlockGram,
     Demand,
     RowGram,
-    Tiling,
     WholeGram,
-    is_custom,
-    plan_tiles,
 )
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import USUAL, Tiling, is_custom, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.runtime.memory import WORKERS, budget_bytes, divide
 from mercer.runtime.threads import Threads
 

@@ -27,13 +27,14 @@ from sklearn.utils.validation import (
 from mercer.core.problem import Solution
 from mercer.engines.cpu.certificates import Values, all_of, are_convex, kernel_values
 from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import WholeGram, apply, is_custom
+from mercer.engines.cpu.gram import WholeGram
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
+from mercer.engines.cpu.tiles import apply, is_custom
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (

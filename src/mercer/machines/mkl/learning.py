@@ -17,10 +17,10 @@ from mercer.engines.cpu.certificates import (
     to_solution,
 )
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply, is_custom
+from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.solve import TaskSpec
-from mercer.kernels.base import Definiteness, Kernel, as_operand
-from mercer.kernels.operand import Operand
+from mercer.engines.cpu.tiles import apply, is_custom
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.base.machine import Tasks
 from mercer.machines.mkl.alternate import alternate
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.certificates import all_of, are_convex
 from mercer.engines.cpu.held import STRIPS
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS
 from mercer.kernels.dot import Linear
-from mercer.kernels.frame import squared_norms
-from mercer.kernels.operand import Operand
+from mercer.kernels.pair import squared_norms
 from mercer.machines.base.machine import QUIET, UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.online.learning import Plan, products_with

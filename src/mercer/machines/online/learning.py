@@ -18,10 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.core.lasvm import IN_TURN, NEAREST, WORST
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply
 from mercer.engines.cpu.held import HeldGram, sample_keys
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import apply
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.online.members import HeldMachines, Lesson
 from mercer.runtime.threads import Threads
 
