@@ -4,15 +4,15 @@ from scipy import sparse
 
 from mercer import gram_matrix
 from mercer.engines.cpu import products
-from mercer.engines.cpu.gram import USUAL
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.products import (
     STRIP_ROWS,
     GivenProduct,
     GramProduct,
     centred_times,
 )
+from mercer.engines.cpu.tiles import USUAL
 from mercer.kernels import RBF, Custom, Linear
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 
 N = 2 * STRIP_ROWS + 37  # strips of unequal height
