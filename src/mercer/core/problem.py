@@ -78,6 +78,7 @@ class Solution(NamedTuple):
     converged: bool
     multipliers: tuple[float, ...] = ()  #: one for each group
     error: float = 0.0  #: estimate of the rounding errors in the gap
+    is_single: bool = False  #: whether f comes from values in single precision
 
 
 class Certificate(NamedTuple):

@@ -31,8 +31,6 @@ class Settings(NamedTuple):
     shrinking: bool = True
     seed: int = 0
     precise: bool = False  #: whether single precision must not be tried
-    #: every so-many-th problem is certified in double precision; 0 means none
-    refines: int = 0
 
 
 class TaskSpec(NamedTuple):
@@ -99,3 +97,6 @@ class Certified(NamedTuple):
     #: whether the machines' problems are convex; None if that is not known
     is_convex: bool | None
     stopped_early: bool = False  #: whether a callback asked for an early end
+    #: of each machine that was solved in single precision, what its objective and dual
+    #: gap can be computed from in double precision
+    coarse: Sequence[dict[str, NDArray]] = ()

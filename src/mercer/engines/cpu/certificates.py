@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ __all__ = [
     "are_convex",
     "are_spoilt",
     "certifying_bytes",
+    "coarse_part",
     "is_definite",
     "kernel_values",
     "products_on_support",
@@ -130,26 +132,64 @@ def rounding_errors(
     return errors
 
 
+def coarse_part(
+    problem: DualProblem, solution: Solution, samples: NDArray
+) -> dict[str, NDArray]:
+    """Return what :func:`refine` needs of a solution in single precision.
+
+    These are its variables on support vectors; ``samples`` are those of its rows.
+    """
+    p, lo, hi, _, row, group = problem
+    by_row = np.bincount(row, solution.beta, len(solution.f))
+    used = np.flatnonzero(by_row[row])
+    multipliers = np.asarray(solution.multipliers)
+    return {
+        "sample": samples[row[used]],
+        "beta": solution.beta[used],
+        "f": solution.f[row[used]],
+        "linear": p[used],
+        "multiplier": multipliers[group[used]],
+        "lo": lo[used],
+        "hi": hi[used],
+    }
+
+
 def refine(
+    parts: Sequence[dict[str, NDArray]],
     kernel: Kernel,
-    data: Operand,
-    tasks: Sequence[Task],
+    vectors: Any,
+    support: NDArray,
     threads: Workers,
     budget: int | None = None,
-) -> None:
-    """Compute ``f`` anew on the support vectors, in double precision.
+) -> list[tuple[float, float]]:
+    """Return the objective of each machine, and what to add to its dual gap.
 
-    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
-    samples that are not support vectors hardly add to it. The KKT gap stays that of the
-    solver, for which rounding errors are estimated.
+    Both come from ``f`` on the support vectors in double precision: ``vectors``, of
+    which ``support`` are the indices.  The objective is then that of ``beta`` to the
+    last digits, and so is the dual gap nearly: samples that are not support vectors
+    hardly add to it.
     """
-    tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
-    found = products_on_support([kernel], data, tasks, threads, budget)
-    for task, (rows, values) in zip(tasks, found, strict=True):
-        before = task.certificate or certify(task.problem, task.beta, task.f)
+    order = np.argsort(support)
+    tasks = []
+    for part in parts:
+        row = order[np.searchsorted(support, part["sample"], sorter=order)]
+        nothing = np.zeros(len(row))
+        group = np.zeros(len(row), dtype=np.int64)
+        problem = DualProblem(nothing, nothing, nothing, part["beta"], row, group)
+        tasks.append(Task(problem, (0,), [0, len(support)]))
+    found = products_on_support([kernel], Operand(vectors), tasks, threads, budget)
+    answers = []
+    for part, task, (rows, values) in zip(parts, tasks, found, strict=True):
         task.f[rows] = values[0]
-        after = certify(task.problem, task.beta, task.f)
-        task.certificate = after._replace(kkt_gap=before.kkt_gap)
+        f, beta, linear = task.f[task.problem.row], part["beta"], part["linear"]
+        objective = float(0.5 * (beta @ f) + linear @ beta)
+        terms = []
+        for known in (f, part["f"]):
+            slack = known + linear - part["multiplier"]
+            above, below = slack * (beta - part["lo"]), slack * (beta - part["hi"])
+            terms.append(float(np.maximum(above, below).sum()))
+        answers.append((objective, terms[0] - terms[1]))
+    return answers
 
 
 def products_on_support(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer.engines.cpu.certificates import refine
 from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.solve import Progress, solve_plan
@@ -138,6 +139,20 @@ class CpuEngine:
             It is called with the tasks after each has been solved, or each round.
         """
         return solve_plan(plan, settings, self.threads, progress)
+
+    def refine(
+        self,
+        parts: Sequence[dict[str, NDArray]],
+        kernel: Kernel,
+        vectors: Any,
+        support: NDArray,
+        budget: int | None = None,
+    ) -> list[tuple[float, float]]:
+        """Return objectives, and changes of dual gaps, in double precision.
+
+        See :func:`mercer.engines.cpu.certificates.refine`.
+        """
+        return refine(parts, kernel, vectors, support, self, budget)
 
     def memory(self, cache_size: float | str = "auto") -> int:
         """Return the bytes that kernel values and scratch memory may take.

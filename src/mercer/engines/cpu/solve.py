@@ -23,8 +23,8 @@ from mercer.engines.cpu.certificates import (
     are_convex,
     are_spoilt,
     certifying_bytes,
+    coarse_part,
     kernel_values,
-    refine,
     rounding_errors,
     to_solution,
 )
@@ -102,13 +102,20 @@ def solve_plan(
     ``progress`` is called with the tasks as they are solved, and may stop the threads.
     """
     kernel, data = plan.kernel, _arranged(plan, threads)
-    settings = settings._replace(refines=plan.per_machine)
     solutions = solve_many(
         kernel, data, plan.starts, plan.specs, settings, threads, progress
     )
     machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
     verdicts = are_convex(kernel, kernel_values(kernel, data), machines)
     found = certified(plan, solutions, verdicts)
+    if solutions[0].is_single:
+        parts = [
+            coarse_part(spec.problem, solution, plan.rows(spec))
+            for spec, solution in zip(
+                plan.machines, solutions[:: plan.per_machine], strict=True
+            )
+        ]
+        found = found._replace(coarse=parts)
     numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
     if isinstance(data, Operand):
         numbers.append(kernel.diagonal(Operand(plan.X)))
@@ -197,10 +204,11 @@ def solve_many(
             for s, t in zip(solutions, tasks, strict=True)
         ]
     is_single = first.dtype == np.float32 and not is_custom(kernel)
-    if settings.refines and is_single and isinstance(data, Operand):
-        del solve, first  # their memory is for what follows
-        refine(kernel, data, tasks[:: settings.refines], threads, budget)
-    return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
+    is_single = is_single and isinstance(data, Operand)
+    return [
+        to_solution(task, float(error), tol)._replace(is_single=is_single)
+        for task, error in zip(tasks, errors, strict=True)
+    ]
 
 
 def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:

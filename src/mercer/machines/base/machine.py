@@ -69,8 +69,39 @@ class Validated(NamedTuple):
     views: Any  #: groups of columns that the data name
 
 
+class _Refined:
+    """A fitted attribute that is computed in double precision when it is asked for.
+
+    After a fit in single precision it would cost up to a quarter of the fit, and few
+    ask for it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, machine: Any, owner: type | None = None) -> Any:
+        if machine is None:
+            return self
+        if "_coarse" in vars(machine):
+            machine._refine()
+        try:
+            return vars(machine)[self._name]
+        except KeyError:
+            kind = type(machine).__name__
+            raise AttributeError(f"{kind} has no {self._name} before fit") from None
+
+    def __set__(self, machine: Any, value: Any) -> None:
+        vars(machine)[self._name] = value
+
+    def __delete__(self, machine: Any) -> None:
+        del vars(machine)[self._name]
+
+
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
     """Base of the estimators: parameters, validation, solving, decision values."""
+
+    objective_ = _Refined()
+    dual_gap_ = _Refined()
 
     _parameter_constraints: ClassVar[dict] = {
         "kernel": [str, callable, Kernel],
@@ -97,7 +128,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     _takes_targets: ClassVar[bool] = True
 
     #: private attributes that a fit may set
-    _learnt: ClassVar[frozenset[str]] = frozenset({"_samples"})
+    _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse"})
     #: samples, recognised by identity, and their decision values but for the bias
     _known: ClassVar[Sequence[tuple[Any, NDArray]]] = ()
 
@@ -185,6 +216,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _keep(self, plan: Plan, found: Any) -> None:
         """Replace what an earlier fit has left by what was found."""
         self._keep_support(plan, self._keep_machines(plan, found))
+        if found.coarse:
+            self._coarse = {
+                "parts": list(found.coarse),
+                "objective_": self.__dict__.pop("objective_"),
+                "dual_gap_": self.__dict__.pop("dual_gap_"),
+            }
 
     def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
         """Keep all but the support vectors; return the solutions of the machines."""
@@ -203,6 +240,26 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         machines = found.solutions[:: plan.per_machine]
         self.intercept_ = np.array([s.bias for s in machines])
         return machines
+
+    def _refine(self) -> None:
+        """Take objective and dual gap from kernel values in double precision."""
+        coarse = self._coarse
+        with engine_of(self.support_vectors_, n_jobs=self.n_jobs) as engine:
+            found = engine.refine(
+                coarse["parts"],
+                self.kernel_,
+                self.support_vectors_,
+                self.support_,
+                given_budget(self.cache_size),
+            )
+        objective, more = (np.array(values) for values in zip(*found, strict=True))
+        gap = np.maximum(coarse["dual_gap_"] + more, 0.0)
+        refined: dict[str, Any] = {"objective_": objective, "dual_gap_": gap}
+        if np.ndim(coarse["objective_"]) == 0:
+            refined = {name: float(values[0]) for name, values in refined.items()}
+        others = {k: v for k, v in vars(self).items() if k != "_coarse"}
+        # One assignment, so that an interrupt leaves either state.
+        self.__dict__ = {**others, **refined}
 
     def _common(self, valid: Validated, bound: tuple[Kernel, ...] | None) -> dict:
         """Return the parts of a plan that do not depend on the kind of machine."""

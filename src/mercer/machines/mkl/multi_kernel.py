@@ -7,6 +7,7 @@ certify
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -62,6 +63,7 @@ class Learnt(NamedTuple):
     verdicts: list[bool | None]  #: for each set of weights, whether it is convex
     factors: NDArray  #: by which the kernels were scaled
     found: list[JointSolution]  #: for each set of weights, how learning ended
+    coarse: Sequence[dict] = ()  #: nothing is left to be computed in double precision
 
 
 class MultiKernelMachine(KernelMachine):
