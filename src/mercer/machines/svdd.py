@@ -11,9 +11,9 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.plan import Certified, Plan
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.base.machine import QUIET, SingleMachine, Validated
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public

@@ -25,11 +25,11 @@ from sklearn import config_context, get_config
 
 from mercer.core.problem import Solution
 from mercer.engines.cpu.certificates import are_convex
-from mercer.engines.cpu.gram import TILES_PART, is_custom
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import certified, tries_single
+from mercer.engines.cpu.tiles import TILES_PART, is_custom
 from mercer.engines.plan import Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.base.machine import QUIET, UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.arrays import dense_if_small

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import apply, kernel_matrix
+from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.solve import Progress, solve_plan
+from mercer.engines.cpu.tiles import apply, kernel_matrix
 from mercer.engines.plan import Certified, Plan, Settings
-from mercer.kernels.base import Kernel, as_operand, bind_to_both
-from mercer.kernels.operand import Operand
+from mercer.kernels.base import Kernel, bind_to_both
+from mercer.kernels.pair import as_matrix
 from mercer.runtime.memory import budget_bytes
-from mercer.runtime.threads import Threads
+from mercer.runtime.threads import Threads, count_threads
 
 __all__ = ["CpuEngine"]
 
@@ -37,19 +39,40 @@ class CpuEngine:
     """
 
     def __init__(self, n_jobs: int | None = None):
-        self.threads = Threads(n_jobs)
+        if n_jobs == 0:
+            count_threads(n_jobs)  # raises an error
+        self._n_jobs = n_jobs
+        self._threads: Threads | None = None
 
     def __enter__(self) -> CpuEngine:
-        self.threads.__enter__()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.threads.__exit__(*exc)
+        if self._threads is not None:
+            self._threads.__exit__(*exc)
+            self._threads = None
+
+    @property
+    def threads(self) -> Threads:
+        """The threads; they start when they are first asked for."""
+        if self._threads is None:
+            self._threads = Threads(self._n_jobs).__enter__()
+        return self._threads
 
     @property
     def stop(self) -> NDArray[np.uint8]:
         """An array of one number that becomes 1 when the work is to end early."""
         return self.threads.stop
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        items: Iterable[Any],
+        after_each: Callable[[], None] | None = None,
+        at_once: int | None = None,
+    ) -> list:
+        """Apply a function to every item in threads; see :meth:`Threads.map`."""
+        return self.threads.map(function, items, after_each, at_once)
 
     def operand(self, X: Any, order: NDArray[np.intp] | None = None) -> Operand:
         """Wrap samples, in another order if given, as one side of kernel blocks.
@@ -58,7 +81,15 @@ class CpuEngine:
         """
         if isinstance(X, Operand):
             return X
-        return Operand(as_operand(X).X, order=order, run=self.threads.map)
+        return Operand(as_matrix(X), order=order, run=self._run)
+
+    def _run(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> list:
+        """Apply a function to parts of samples; a single part needs no thread."""
+        parts = list(parts)
+        if len(parts) > 1:
+            return self.map(function, parts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return [function(part) for part in parts]
 
     def matrix(self, kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
         """Return all values ``k(x_i, z_j)``; with ``Z=None``, those of X with itself.
@@ -66,7 +97,8 @@ class CpuEngine:
         Parameters that the kernel leaves to the data are taken from Z, or from X.
         """
         bound, left, right = bind_to_both(kernel, X, Z)
-        return kernel_matrix(bound, left, None if Z is None else right, self.threads)
+        other = None if Z is None else self.operand(right)
+        return kernel_matrix(bound, self.operand(left), other, self)
 
     def apply(
         self,
@@ -91,7 +123,7 @@ class CpuEngine:
         if not isinstance(V, Weights):
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
-        return apply(kernel, left, right, V, self.threads, budget)
+        return apply(kernel, left, right, V, self, budget)
 
     def solve(
         self, plan: Plan, settings: Settings, progress: Progress | None = None

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.engines.cpu.blocks import RUN_COLUMNS, BlockGram
 from mercer.engines.cpu.certificates import (
     all_of,
     are_convex,
@@ -31,18 +30,17 @@ from mercer.engines.cpu.certificates import (
 )
 from mercer.engines.cpu.decompose import Task, decompose, refresh
 from mercer.engines.cpu.gram import (
-    USUAL,
+    RUN_COLUMNS,
+    BlockGram,
     Demand,
     RowGram,
-    Tiling,
     WholeGram,
-    is_custom,
-    plan_tiles,
 )
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import USUAL, Tiling, is_custom, plan_tiles
 from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
-from mercer.kernels.operand import Operand
 from mercer.runtime.memory import WORKERS, budget_bytes, divide
 from mercer.runtime.threads import Threads
 

@@ -28,15 +28,15 @@ from sklearn.utils.validation import (
 
 from mercer.core.problem import DualProblem, Solution
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import is_custom
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
+from mercer.engines.cpu.tiles import is_custom
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (

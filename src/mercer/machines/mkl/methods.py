@@ -17,10 +17,10 @@ from mercer.engines.cpu.certificates import (
     to_solution,
 )
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply, is_custom
+from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.tiles import apply, is_custom
 from mercer.engines.plan import Plan, TaskSpec
-from mercer.kernels.base import Definiteness, Kernel, as_operand
-from mercer.kernels.operand import Operand
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
 from mercer.machines.mkl.iterations import alternate, descend, solve_fixed

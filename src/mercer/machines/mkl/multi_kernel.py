@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import apply, is_custom
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import apply, is_custom
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.kernels.operand import Operand
 from mercer.machines.base.machine import QUIET, KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
