@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.engine import CpuEngine
+from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
 from mercer.runtime.public import public
 
@@ -28,6 +29,10 @@ class Engine(Protocol):
         self, kernel: Kernel, X: Any, Z: Any, V: Any, budget: int | None = None
     ) -> NDArray:
         """Return ``K(X, Z) @ V`` without the whole matrix ``K(X, Z)``."""
+        ...
+
+    def solve(self, plan: Plan, settings: Settings, progress: Any = None) -> Certified:
+        """Return certified solutions of all problems of a plan."""
         ...
 
     def memory(self, cache_size: float | str = "auto") -> int:

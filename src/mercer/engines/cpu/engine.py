@@ -11,7 +11,9 @@ from scipy import sparse
 
 from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import apply, kernel_matrix
+from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
 from mercer.runtime.memory import budget_bytes
@@ -122,6 +124,20 @@ class CpuEngine:
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
         return apply(kernel, left, right, V, self, budget)
+
+    def solve(
+        self, plan: Plan, settings: Settings, progress: Progress | None = None
+    ) -> Certified:
+        """Return certified solutions of all problems of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+        settings : Settings
+        progress : callable, default=None
+            It is called with the tasks after each has been solved, or each round.
+        """
+        return solve_plan(plan, settings, self.threads, progress)
 
     def memory(self, cache_size: float | str = "auto") -> int:
         """Return the bytes that kernel values and scratch memory may take.
