@@ -28,7 +28,6 @@ from sklearn.utils.validation import (
 
 from mercer.core.problem import DualProblem, Solution
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import is_custom
 from mercer.engines.engine import engine_of
@@ -37,6 +36,7 @@ from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
+from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
@@ -429,7 +429,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         else:
             vectors = self.support_vectors_
             self.kernel_.bind(X)  # what it asks of the data holds for new ones too
-            if self._needs_double(Operand(vectors), weights.matrix):
+            if self._needs_double(Samples(vectors), weights.matrix):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with engine_of(X, n_jobs=self.n_jobs) as engine:
                 budget = given_budget(self.cache_size)
@@ -441,7 +441,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             )
         return values
 
-    def _needs_double(self, vectors: Operand, weights: sparse.csr_array) -> bool:
+    def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""
         if vectors.dtype == np.float64 or not len(vectors):
             return False
