@@ -16,9 +16,14 @@ from mercer.engines.cpu.certificates import (
     some_rows,
     to_solution,
 )
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.pair import Operand, as_operand
-from mercer.engines.cpu.tiles import apply, is_custom
+from mercer.engines.cpu.tiles import (
+    Weights,
+    apply,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
 from mercer.engines.plan import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.alternate import alternate
@@ -28,7 +33,6 @@ from mercer.machines.mkl.pairs import minimise
 from mercer.machines.mkl.problem import Found, Problem, solve_fixed
 from mercer.machines.mkl.simple import descend
 from mercer.machines.mkl.weights import alignment_weights
-from mercer.runtime.memory import given_budget
 
 __all__ = ["METHODS", "Part", "is_convex", "learn", "settled", "split"]
 

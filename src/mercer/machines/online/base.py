@@ -14,6 +14,7 @@ from mercer.engines.cpu.certificates import all_of, are_convex
 from mercer.engines.cpu.held import STRIPS
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS
+from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
 from mercer.machines.base.machine import QUIET, UNBOUNDED
@@ -28,7 +29,6 @@ from mercer.multiclass.decoding import (
     votes_and_margins,
 )
 from mercer.runtime.arrays import as_dense, frozen
-from mercer.runtime.memory import budget_bytes
 
 __all__ = ["HeldClassifier"]
 

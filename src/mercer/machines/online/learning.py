@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.core.lasvm import IN_TURN, NEAREST, WORST
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.held import HeldGram, sample_keys
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import apply
+from mercer.engines.cpu.tiles import Weights, apply, coefficient_matrix
 from mercer.kernels.base import Kernel
 from mercer.machines.online.members import HeldMachines, Lesson
 from mercer.runtime.threads import Threads

@@ -21,10 +21,9 @@ from mercer.core.passive import (
     pass_over_kernel,
     pass_over_sparse,
 )
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.held import HeldRows, Moves, sample_keys
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import Tiles, apply
+from mercer.engines.cpu.tiles import Tiles, Weights, apply, coefficient_matrix
 from mercer.kernels.base import Kernel
 from mercer.runtime.threads import Threads
 
