@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
-from mercer.engines.cpu.coefficients import coefficient_matrix
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import TILES_PART, Tiles, Workers
+from mercer.engines.cpu.tiles import (
+    TILES_PART,
+    WORKERS,
+    Tiles,
+    Workers,
+    coefficient_matrix,
+    divide,
+)
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.runtime.arrays import ranges
-from mercer.runtime.memory import WORKERS, divide
 
 __all__ = [
     "Values",

@@ -37,11 +37,18 @@ from mercer.engines.cpu.gram import (
     WholeGram,
 )
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import USUAL, Tiling, is_custom, plan_tiles
+from mercer.engines.cpu.tiles import (
+    USUAL,
+    WORKERS,
+    Tiling,
+    budget_bytes,
+    divide,
+    is_custom,
+    plan_tiles,
+)
 from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
-from mercer.runtime.memory import WORKERS, budget_bytes, divide
 from mercer.runtime.threads import Threads
 
 __all__ = [

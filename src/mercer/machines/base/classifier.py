@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.core.problem import DualProblem, Solution
-from mercer.engines.cpu.coefficients import (
+from mercer.engines.cpu.tiles import (
     Weights,
     coefficient_matrix,
     from_pair_layout,

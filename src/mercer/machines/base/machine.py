@@ -27,9 +27,13 @@ from sklearn.utils.validation import (
 )
 
 from mercer.core.problem import DualProblem, Solution
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
-from mercer.engines.cpu.tiles import is_custom
+from mercer.engines.cpu.tiles import (
+    Weights,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, with_names
@@ -47,7 +51,6 @@ from mercer.runtime.arrays import (
     refuse_other_things,
     things,
 )
-from mercer.runtime.memory import given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
