@@ -268,7 +268,7 @@ TARGETS = [
         "y mixes text and other labels",
     ),
     (REGRESSORS, np.array(["a", "b"])[y], "y is '[ab]' at position 0 .*needs numbers"),
-    (REGRESSORS, np.array(NO_VALUE, dtype=object), "y has no value at position 0"),
+    (REGRESSORS, np.array(NO_VALUE, dtype=object), "y is missing at position 0"),
 ]
 WEIGHTS = [
     (spoilt(y, np.nan), "Input sample_weight contains NaN"),
