@@ -12,6 +12,8 @@ from sklearn.base import clone
 
 import naive
 from mercer.core import sparse_dot
+from mercer.engines.cpu.pair import TilePair as Pair
+from mercer.engines.cpu.pair import as_operand
 from mercer.kernels import (
     RBF,
     AdditiveChi2,
@@ -27,8 +29,7 @@ from mercer.kernels import (
     Precomputed,
     Sigmoid,
 )
-from mercer.kernels.base import Definiteness, as_operand
-from mercer.kernels.operand import Pair
+from mercer.kernels.base import Definiteness
 
 D = 9
 RELATIVE = {np.float32: 1e-5, np.float64: 1e-12}

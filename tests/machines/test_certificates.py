@@ -19,9 +19,9 @@ from mercer.core.problem import (
     svdd,
 )
 from mercer.engines.cpu.certificates import is_definite
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import Settings, TaskSpec, solve_many
 from mercer.kernels import RBF, Custom, Linear, Sigmoid
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 from mercer.selection import svm_path
 

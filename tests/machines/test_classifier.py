@@ -230,7 +230,7 @@ def test_sigmoids_see_decisions_of_machines_without_the_sample(blobs, scheme):
 
     settings = dict(**scheme, gamma=0.1, tol=1e-6, decision_function_shape="ovo")
     model = SVC(**settings, probability=True, random_state=3).fit(X, y)
-    fold = deal_out(y, model._random)
+    fold = deal_out(y, np.random.RandomState(3).randint(2**31 - 1))
     decisions = np.empty((len(y), model.code_.shape[1]))
     settings |= {"code": model.code_} if scheme["multiclass"] == "ecoc" else {}
     for k in range(5):

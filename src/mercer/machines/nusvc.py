@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from mercer.machines.base.classifier import KernelClassifier
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["NuSVC"]
 
@@ -186,16 +186,7 @@ class NuSVC(KernelClassifier):
         -------
         self
         """
-        self._n_vague = 0
-        self._fit(X, y, sample_weight)
-        if n_vague := self.__dict__.pop("_n_vague"):
-            warnings.warn(
-                f"The margin of {n_vague} problems is no more than what is left of the "
-                f"optimality conditions, at tol={self.tol:g}: decision values, scaled "
-                f"by it, mean little. Raise nu={self.nu:g}, or lower tol.",
-                stacklevel=4,  # where the user called fit, past two wrappers
-            )
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return nu_svc(sides, weight, self.nu)
@@ -209,14 +200,24 @@ class NuSVC(KernelClassifier):
                 f"two classes allows at most {most:.4g}. Lower nu, or use class_weight."
             )
 
-    def _rescaled(self, solution: Solution) -> Solution:
-        plus, minus = (*solution.multipliers, 0.0)[:2]
-        margin = 0.5 * (plus - minus)
-        self._n_vague += bool(margin <= solution.kkt_gap + solution.error)
-        if not margin > 0:
-            return solution
-        return solution._replace(
-            beta=solution.beta / margin,
-            f=solution.f / margin,
-            bias=solution.bias / margin,
-        )
+    def _rescaled(self, solutions: list[Solution]) -> list[Solution]:
+        rescaled, n_vague = [], 0
+        for solution in solutions:
+            plus, minus = (*solution.multipliers, 0.0)[:2]
+            margin = 0.5 * (plus - minus)
+            n_vague += bool(margin <= solution.kkt_gap + solution.error)
+            if margin > 0:
+                solution = solution._replace(
+                    beta=solution.beta / margin,
+                    f=solution.f / margin,
+                    bias=solution.bias / margin,
+                )
+            rescaled.append(solution)
+        if n_vague:
+            warn_user(
+                f"The margin of {n_vague} problems is not larger than the violation of "
+                f"the optimality conditions that tol={self.tol:g} allows, so that "
+                "decision values, which are scaled by the margin, mean little. Raise "
+                f"nu={self.nu:g}, or lower tol."
+            )
+        return rescaled

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.core.problem import DualProblem, one_class
-from mercer.machines.base.single import SingleMachine
+from mercer.core.problem import DualProblem, Solution, one_class
+from mercer.engines.plan import Certified, Plan
+from mercer.machines.base.machine import SingleMachine
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
@@ -159,9 +160,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         -------
         self
         """
-        self._fit(X, None, sample_weight)
+        return self._fit(X, None, sample_weight)
+
+    def _keep_machines(self, plan: Plan, found: Certified) -> list[Solution]:
+        machines = super()._keep_machines(plan, found)
         self.offset_ = -self.intercept_
-        return self
+        return machines
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return one_class(weight, self.nu)

@@ -229,8 +229,7 @@ class SVC(KernelClassifier):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, min(self.C, UNBOUNDED) * weight)

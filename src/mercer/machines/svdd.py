@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,12 +11,14 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
-from mercer.kernels.operand import Operand
-from mercer.machines.base.machine import QUIET
-from mercer.machines.base.single import SingleMachine
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.plan import Certified, Plan
+from mercer.kernels.base import Kernel
+from mercer.machines.base.machine import QUIET, SingleMachine, Validated
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["SVDD"]
 
@@ -183,51 +184,48 @@ class SVDD(OutlierMixin, SingleMachine):
         -------
         self
         """
-        solution = self._fit(X, None, sample_weight)
-        m = -solution.bias
-        # Of the centre: aᵀa = αᵀKα, from ½αᵀKα - ½ Σ αᵢKᵢᵢ and Σ αᵢKᵢᵢ.
-        own = float(self.dual_coef_[0] @ self._diag[self.support_])
-        self._center_norm = 2.0 * self.objective_ + own
-        squared_radius = self._center_norm - 2.0 * m
-        self.radius_ = float(np.sqrt(np.maximum(0.0, squared_radius)))
-        upper = self._upper[self.support_]
-        # No coefficient can be more than 1, which is no bound of the sample's own.
-        at_bound = (upper < 1.0) & (self.dual_coef_[0] >= upper)
-        self.boundary_ = self.support_[~at_bound].astype(np.intp)
-        self.outliers_ = self.support_[at_bound].astype(np.intp)
-        if self._is_precomputed() and not np.allclose(self._diag, 1.0):
-            warnings.warn(
-                "New samples of a precomputed kernel count as having k(x, x) = 1, and "
-                f"the diagonal is {self._diag.min():.3g} to {self._diag.max():.3g}. "
-                "Divide K by the roots of its diagonal, or pass samples and a kernel.",
-                stacklevel=4,  # where the user called fit, past two wrappers
-            )
-        del self._diag, self._upper
-        return self
+        return self._fit(X, None, sample_weight)
 
-    @QUIET
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = super()._validate(X, y)
+    def _targets(self, valid: Validated, kernel: Kernel, samples: Any) -> NDArray:
+        """Return the diagonal of the kernel matrix, of which the problem is made."""
         if self._is_precomputed():
-            self._diag = np.array(X.diagonal(), dtype=np.float64)
-        else:
-            kernel, samples = self._bound(X)
-            self._diag = np.asarray(kernel.diagonal(Operand(samples)), dtype=np.float64)
-        return X, y
+            return np.array(samples.diagonal(), dtype=np.float64)
+        return np.asarray(kernel.diagonal(Operand(samples)), dtype=np.float64)
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         if self.C is None:
-            self._upper = np.where(weight > 0, 1.0, 0.0)
+            upper = np.where(weight > 0, 1.0, 0.0)
         else:
-            self._upper = np.minimum(self.C * weight, 1.0)
-        total = self._upper.sum()
+            upper = np.minimum(self.C * weight, 1.0)
+        total = upper.sum()
         if total < 1.0 - 1e-12:
             raise ValueError(
                 f"C={self.C!r} is too small: the upper bounds of all samples sum to "
                 f"{total:.4g}, and the coefficients of the centre to 1. Use C of at "
                 f"least {self.C / total:.4g}."
             )
-        return svdd(self._diag, self._upper)
+        return svdd(targets, upper)
+
+    def _keep(self, plan: Plan, found: Certified) -> None:
+        super()._keep(plan, found)
+        problem = plan.specs[0].problem
+        diag, upper = -2.0 * problem.p, problem.hi[self.support_]
+        # The centre a has aᵀa = αᵀKα, from ½αᵀKα - ½ Σ αᵢKᵢᵢ and Σ αᵢKᵢᵢ.
+        own = float(self.dual_coef_[0] @ diag[self.support_])
+        self._center_norm = 2.0 * self.objective_ + own
+        squared_radius = self._center_norm + 2.0 * self.intercept_[0]
+        self.radius_ = float(np.sqrt(np.maximum(0.0, squared_radius)))
+        # No coefficient can be more than 1, so 1 is not a bound of the sample itself.
+        at_bound = (upper < 1.0) & (self.dual_coef_[0] >= upper)
+        self.boundary_ = self.support_[~at_bound].astype(np.intp)
+        self.outliers_ = self.support_[at_bound].astype(np.intp)
+        if plan.is_matrix and not np.allclose(diag, 1.0):
+            warn_user(
+                "A precomputed kernel says nothing about k(x, x) of new samples, which "
+                "is taken to be 1, but the diagonal of this matrix ranges from "
+                f"{diag.min():.3g} to {diag.max():.3g}. Divide K by the roots of its "
+                "diagonal, or pass samples and a kernel."
+            )
 
     @property
     def offset_(self) -> float:

@@ -11,8 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
-from mercer.machines.base.machine import UNBOUNDED
-from mercer.machines.base.single import SingleMachine
+from mercer.machines.base.machine import UNBOUNDED, SingleMachine
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
@@ -189,8 +188,7 @@ class SVR(_Regressor):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return epsilon_svr(targets, self._bounds(weight), self.epsilon)
@@ -339,8 +337,7 @@ class NuSVR(_Regressor):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return nu_svr(targets, self._bounds(weight), self.nu)

@@ -6,8 +6,9 @@ from scipy import sparse
 
 from mercer import gram_matrix, kernels
 from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import Demand, RowGram, Tiles, WholeGram, apply
-from mercer.kernels.operand import Operand
+from mercer.engines.cpu.gram import Demand, RowGram, WholeGram
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles, apply
 from mercer.runtime.memory import budget_bytes, free_memory
 from mercer.runtime.threads import Threads
 

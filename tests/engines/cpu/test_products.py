@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 from mercer import gram_matrix
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.products import (
     STRIP_ROWS,
     GivenProduct,
@@ -10,7 +11,6 @@ from mercer.engines.cpu.products import (
     centred_times,
 )
 from mercer.kernels import RBF, Custom, Linear
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 
 N = 2 * STRIP_ROWS + 37  # strips of unequal height

@@ -12,11 +12,12 @@ from scipy.linalg.lapack import dpotrf
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
 from mercer.engines.cpu.coefficients import coefficient_matrix
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cpu.gram import TILES_PART, WholeGram, own_scratch, run_tiles
-from mercer.kernels.base import Definiteness, Kernel, evaluate_once
-from mercer.kernels.operand import Operand, Pair
+from mercer.engines.cpu.gram import WholeGram
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import TILES_PART, Tiles, Workers
+from mercer.kernels.base import Definiteness, Kernel
+from mercer.runtime.arrays import ranges
 from mercer.runtime.memory import WORKERS, divide
-from mercer.runtime.threads import Threads
 
 __all__ = [
     "Values",
@@ -89,7 +90,7 @@ def rounding_errors(
     kernel: Kernel,
     data: Operand | WholeGram,
     tasks: list[Task],
-    threads: Threads,
+    threads: Workers,
     budget: int | None = None,
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
@@ -105,18 +106,20 @@ def rounding_errors(
     )
     used = np.flatnonzero(np.diff(coefficients.indptr))
 
-    def products(part: NDArray) -> NDArray:
+    tiles = Tiles(kernel, None, threads, shared=True)
+
+    def products(where: slice) -> NDArray:
+        part = used[where]
         if isinstance(data, WholeGram):
             values = data.matrix[np.ix_(sample, part)].astype(np.float64)
         else:
-            both = [_in_double(data, rows) for rows in (sample, part)]
-            values = kernel.evaluate(Pair(*both))
+            values = tiles(_in_double(data, sample), _in_double(data, part))
         return (coefficients[part].T @ values.T).T
 
     room = divide(certifying_bytes(kernel, budget), _wanted(kernel))
     most = max(LEAST_PART, PART * room.each // _wanted(kernel))
-    parts = [used[first : first + most] for first in range(0, len(used), most)]
-    found = run_tiles([kernel], threads, products, parts, room.at_once)
+    parts = ranges(0, len(used), most, even=False)
+    found = tiles.run(products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
@@ -131,7 +134,7 @@ def refine(
     kernel: Kernel,
     data: Operand,
     tasks: Sequence[Task],
-    threads: Threads,
+    threads: Workers,
     budget: int | None = None,
 ) -> None:
     """Compute ``f`` anew on the support vectors, in double precision.
@@ -153,7 +156,7 @@ def products_on_support(
     kernels: Sequence[Kernel],
     data: Operand,
     tasks: Sequence[Task],
-    threads: Threads,
+    threads: Workers,
     budget: int | None = None,
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.
@@ -177,32 +180,29 @@ def products_on_support(
     wanted = PART * PART * 8 * (2 + 2 * n_leaves)
     room = divide(WORKERS * wanted if budget is None else budget, wanted)
     part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
-    tiles = [
-        (g, slice(a, a + part), slice(b, b + part))
-        for g, group in enumerate(groups)
-        for b in range(0, len(group[2]), part)
-        for a in range(0, b + 1, part)
-    ]
-    is_shared = n_leaves > 1
+    tiles = Tiles(kernels, None, threads, shared=n_leaves > 1)
+    jobs = []
+    for g, group in enumerate(groups):
+        parts = ranges(0, len(group[2]), part, even=False)
+        for b, right in enumerate(parts):
+            jobs += [(g, left, right) for left in parts[: b + 1]]
 
-    def multiply(tile: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
-        g, left, right = tile
+    def multiply(job: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
+        g, left, right = job
         _, _, everything, weights, _ = groups[g]
         anchor = _in_double(data, everything[right])
         other = anchor if left == right else _in_double(data, everything[left])
-        pair = Pair(other, anchor, shared=is_shared, scratch=own_scratch())
         above, below = [], []
-        for kernel in kernels:
-            values = evaluate_once(kernel, pair)
+        for _, values in tiles.each(other, anchor):
             above.append(values @ weights[right])
             below.append(values.T @ weights[left])
         return np.array(above), np.array(below)
 
     # A few at a time, for each has results to keep, and in order, so that sums do not
     # depend on the threads.
-    for first in range(0, len(tiles), TILES_AT_ONCE):
-        batch = tiles[first : first + TILES_AT_ONCE]
-        results = run_tiles(kernels, threads, multiply, batch, room.at_once)
+    for some in ranges(0, len(jobs), TILES_AT_ONCE, even=False):
+        batch = jobs[some]
+        results = tiles.run(multiply, batch, room.at_once)
         for (g, left, right), (above, below) in zip(batch, results, strict=True):
             total = groups[g][-1]
             total[:, left] += above
@@ -290,7 +290,7 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
         if isinstance(data, WholeGram):
             return data.matrix[np.ix_(rows, rows)]
         part = _in_double(data, rows)
-        return kernel.evaluate(Pair(part, part))
+        return Tiles(kernel, shared=True)(part, part).copy()
 
     return values
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply
 from mercer.engines.cpu.held import HeldRows, Moves
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import apply
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 
 __all__ = ["SampleIndex", "products_with_held"]

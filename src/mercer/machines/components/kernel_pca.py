@@ -17,8 +17,8 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from mercer.engines.cpu.pair import Operand
 from mercer.kernels.base import Kernel, resolve_gamma
-from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.machines.components.centred import (
     SMALL,

@@ -19,12 +19,13 @@ from scipy import linalg
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.engines.cpu.gram import Tiles, gram_matrix, warm_up
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles
+from mercer.engines.engine import gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
-from mercer.kernels.operand import Operand
 from mercer.kernels.radial import RBF
 from mercer.machines.base.feature_space import FeatureSpace
-from mercer.runtime.arrays import as_dense
+from mercer.runtime.arrays import as_dense, ranges
 from mercer.runtime.threads import Threads
 
 __all__ = ["PreImages", "fixed_points"]
@@ -50,19 +51,17 @@ def fixed_points(
     undefined if the denominator vanishes; such a point stays where it is.
     """
     anchor = Operand(X, run=threads.map)
-    warm_up(kernel, anchor)
-    tile_of = Tiles(kernel)
+    tiles = Tiles(kernel, anchor, threads)
     spread = float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
     found = np.array(start, dtype=np.float64)
 
-    def settle(first: int) -> None:
-        rows = slice(first, first + ROWS)
+    def settle(rows: slice) -> None:
         g = coordinates[rows] @ weights.T + 1.0 / len(X)
         z = found[rows]
         active = np.arange(len(z))
         for _ in range(MOST_STEPS):
             points = Operand(np.ascontiguousarray(z[active], dtype=X.dtype))
-            mass = g[active] * tile_of(points, anchor)
+            mass = g[active] * tiles(points, anchor)
             total = mass.sum(axis=1)
             is_sound = np.abs(total) > 1e-12 * np.abs(mass).sum(axis=1) + 1e-300
             active, mass, total = active[is_sound], mass[is_sound], total[is_sound]
@@ -73,7 +72,7 @@ def fixed_points(
             if not len(active):
                 break
 
-    threads.map(settle, range(0, len(found), ROWS))
+    tiles.run(settle, ranges(0, len(found), ROWS, even=False))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, Solution, c_svc
+from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
@@ -271,18 +271,13 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, self.C * weight)
 
     def _is_shared(self) -> bool:
         return self.weights == "shared"
-
-    def _report(self, solutions: list[Solution]) -> None:
-        super()._report(solutions)
-        self._report_problem()
 
     def _alignment_target(self, spec: TaskSpec) -> NDArray:
         # The linear term is minus the side. Samples of weight 0 are left out.

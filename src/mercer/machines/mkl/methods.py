@@ -17,11 +17,10 @@ from mercer.engines.cpu.certificates import (
     to_solution,
 )
 from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply, is_custom
-from mercer.engines.cpu.solve import TaskSpec
-from mercer.kernels.base import Definiteness, Kernel, as_operand
-from mercer.kernels.operand import Operand
-from mercer.machines.base.machine import Tasks
+from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.tiles import apply, is_custom
+from mercer.engines.plan import Plan, TaskSpec
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
 from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
@@ -54,31 +53,25 @@ class WeightGroup(NamedTuple):
     folds: list[TaskSpec]  #: the folds of all machines, for calibration
 
 
-def split(
-    store: BaseGrams, tasks: Tasks, per_machine: int, shared: bool
-) -> list[WeightGroup]:
-    """Return the parts that share weights: all machines, or each machine on its own.
-
-    Every machine has ``per_machine`` problems: the first is the machine itself, and the
-    others are its folds.
-    """
-    mains = tasks.specs[::per_machine]
+def split(store: BaseGrams, plan: Plan, shared: bool) -> list[WeightGroup]:
+    """Return the parts that share weights: all machines, or each machine on its own."""
+    mains = list(plan.machines)
     if shared:
-        folds = [s for i, s in enumerate(tasks.specs) if i % per_machine]
-        return [WeightGroup(list(range(len(mains))), tasks.order, store, mains, folds)]
-    return [_alone(store, tasks, per_machine, t) for t in range(len(mains))]
+        folds = [s for i, s in enumerate(plan.specs) if i % plan.per_machine]
+        return [WeightGroup(list(range(len(mains))), plan.order, store, mains, folds)]
+    return [_alone(store, plan, t) for t in range(len(mains))]
 
 
-def _alone(store: BaseGrams, tasks: Tasks, per_machine: int, t: int) -> WeightGroup:
-    own = tasks.specs[t * per_machine : (t + 1) * per_machine]
-    ranges = [np.arange(*tasks.starts[b : b + 2]) for b in own[0].blocks]
+def _alone(store: BaseGrams, plan: Plan, t: int) -> WeightGroup:
+    own = list(plan.specs[t * plan.per_machine : (t + 1) * plan.per_machine])
+    ranges = [np.arange(*plan.starts[b : b + 2]) for b in own[0].blocks]
     starts = np.append(0, np.cumsum([len(r) for r in ranges])).tolist()
     rows = np.concatenate(ranges)
     if len(rows) < store.n:
         blocks = tuple(range(len(ranges)))
         own = [spec._replace(blocks=blocks) for spec in own]
         store = store.restricted(rows, starts)
-    return WeightGroup([t], tasks.order[rows], store, own[:1], own[1:])
+    return WeightGroup([t], plan.order[rows], store, own[:1], own[1:])
 
 
 def learn(

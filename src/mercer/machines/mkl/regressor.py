@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr
 from mercer.engines.cpu.solve import TaskSpec
-from mercer.machines.base.single import SingleMachine
+from mercer.machines.base.machine import SingleMachine
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
@@ -215,9 +215,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        self._report_problem()
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> NDArray:
         """Return the predicted value of each sample.

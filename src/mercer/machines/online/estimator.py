@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.certificates import all_of
+from mercer.engines.cpu.pair import Operand
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
-from mercer.kernels.frame import squared_norms
-from mercer.kernels.operand import Operand
+from mercer.kernels.pair import squared_norms
 from mercer.machines.base.checks import QUIET, check_finite
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier

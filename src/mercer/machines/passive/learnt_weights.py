@@ -21,10 +21,10 @@ from mercer.core.passive import (
     pass_over_kernel,
     pass_over_sparse,
 )
-from mercer.engines.cpu.gram import Tiles
-from mercer.engines.cpu.held import HeldRows, Moves, sample_keys, tile_with
+from mercer.engines.cpu.held import HeldRows, Moves, sample_keys
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.base.held_samples import SampleIndex
 
 __all__ = ["FeaturePart", "SamplePart", "WeightedSamples"]
@@ -166,7 +166,7 @@ class SamplePart:
         self.v = np.zeros(n_tasks)
         self.t = 0.0
         self.age = np.full(n, -1.0)
-        self._tile_of = Tiles(kernel)
+        self._tiles = Tiles(kernel)
         self._index = SampleIndex(sample_keys(rows.X, np.zeros(n)))
 
     @classmethod
@@ -257,11 +257,11 @@ class SamplePart:
         slots, fresh = self._index.add(sample_keys(X, np.zeros(len(left))))
         K = np.empty((len(left), n + len(fresh)), dtype=self.rows.dtype)
         if n:
-            K[:, :n] = tile_with(self._tile_of, left, self.rows)
+            K[:, :n] = self._tiles.alone(left, self.rows)
         if fresh:
             self.rows.append(left if len(fresh) == len(left) else Operand(X[fresh]))
             own = self.rows.rows(slice(n, n + len(fresh)))
-            K[:, n:] = tile_with(self._tile_of, left, own)
+            K[:, n:] = self._tiles.alone(left, own)
             more = np.zeros((len(self.b), len(fresh)))
             self.beta = np.hstack([self.beta, more])
             self.u = np.hstack([self.u, more])
