@@ -103,7 +103,7 @@ def test_an_interrupt_ends_the_process_with_130(tmp_path):
         said, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
     assert said == ""
-    assert complaint == "mercer: interrupted; nothing was left half-written.\n"
+    assert complaint == "mercer: interrupted. No file was left half-written.\n"
     assert os.listdir(tmp_path) == ["endless.csv"]
 
 

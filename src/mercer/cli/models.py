@@ -1,4 +1,4 @@
-"""Model files: a pipeline, and notes on the columns that it was fitted to."""
+"""Model files: a pipeline, with notes about the columns that it was fitted to."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Model:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What was noted at the fit."""
+        """The notes that were stored with the fit."""
         return self.header["notes"]
 
     @property
     def task(self) -> str:
-        """What the machine does."""
+        """The kind of task: classification, regression or novelty."""
         if is_classifier(self.machine):
             return "classification"
         return "regression" if is_regressor(self.machine) else "novelty"
@@ -62,7 +62,7 @@ class Model:
         return hasattr(self.machine, method)
 
     def ask(self, method: str, loaded: LoadedData) -> NDArray:
-        """Return what a method of the estimator says of loaded samples."""
+        """Return what a method of the estimator returns for loaded samples."""
         try:
             return getattr(self.estimator, method)(loaded.X)
         except ValueError as error:
@@ -70,12 +70,12 @@ class Model:
 
 
 def last_step(estimator: Any) -> Any:
-    """Return the machine of a pipeline, or of one that is bare."""
+    """Return the machine at the end of a pipeline, or a machine itself."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def describe_machine(model: Any) -> dict[str, Any]:
-    """Return what a fitted machine says of itself."""
+    """Return facts about a fitted machine."""
     machine = last_step(model)
     classes = getattr(machine, "classes_", None)
     try:
@@ -117,8 +117,8 @@ def load_model(path: Path) -> Model:
     machine = last_step(estimator)
     if not isinstance(machine, KernelMachine) or not hasattr(machine, "support_"):
         raise ModelFailure(
-            f"{name} holds a {type(machine).__name__} that is no fitted machine. Give "
-            "a file that mercer fit has written."
+            f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
+            "Give a file that mercer fit has written."
         )
     return Model(name, estimator, header, _schema(name, estimator, header["notes"]))
 
@@ -150,7 +150,11 @@ def _schema(name: str, estimator: Any, notes: dict[str, Any]) -> Schema:
         schema = Schema(features=features, image=form, **values)
         fits = not features or sum(map(len, schema.layout().values())) == n
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFailure(f"{name}: its notes are damaged ({error!r}).") from error
+        raise ModelFailure(
+            f"{name} is damaged: its notes cannot be used ({error!r})."
+        ) from error
     if not fits or (features and len(features) != schema.n_columns):
-        raise ModelFailure(f"{name}: its notes do not fit its model of {n} features.")
+        raise ModelFailure(
+            f"{name} is damaged: its notes do not agree with its model of {n} features."
+        )
     return schema

@@ -1,4 +1,4 @@
-"""Numbers that say how good predictions are, all by scikit-learn."""
+"""Scores of predictions, all computed by scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["Verdict", "judge", "to_text"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A report, and what figures are drawn from."""
+    """A report, and the values from which figures are drawn."""
 
     report: dict[str, Any]
     headline: tuple[str, float]
     truth: NDArray
     predicted: NDArray
-    labels: NDArray | None = None  #: classes, of the confusion matrix
+    labels: NDArray | None = None  #: the classes in the confusion matrix
     curves: dict[str, tuple[NDArray, NDArray, NDArray]] = field(default_factory=dict)
     unknown: list[Any] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ def judge(model: Model, loaded: LoadedData) -> Verdict:
         if truth is None:
             raise DataFailure(
                 f"{loaded.source}: the target must be 1 for normal samples and -1 for "
-                "others, or the model fitted with --normal."
+                "other samples, unless the model was fitted with --normal."
             )
         classes = np.array([-1, 1])
     else:
@@ -51,7 +51,7 @@ def judge(model: Model, loaded: LoadedData) -> Verdict:
 
 
 def _scores(model: Model, loaded: LoadedData, classes: NDArray) -> dict[str, Any]:
-    """Return a score for each class, of two classes for the second one."""
+    """Return a score for each class; for two classes, only for the second one."""
     values = model.ask("decision_function", loaded)
     if values.ndim == 1:
         return {str(classes[1]): (classes[1], values)}

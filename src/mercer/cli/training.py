@@ -1,4 +1,4 @@
-"""The fit that a command line asks for: read, decide, check, fit, write."""
+"""The fit that a command asks for: read data, choose a machine, check, fit, save."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ METRICS = {
     "novelty": "share of inliers",
 }
 DEFAULTS = {"classification": "svc", "regression": "svr"}
-# Columns whose spreads differ more than this call for scaling.
+# Columns should be scaled if their spreads differ by more than this factor.
 UNEVEN = 100.0
 
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What a fit is asked to do."""
+    """What a fit is asked to do, and with which data."""
 
     data: Path
     how: ReadOptions
@@ -111,19 +111,19 @@ def _decide(request: FitRequest, loaded: LoadedData) -> tuple[str, str, str]:
     if request.choices.machine != "auto":
         task = TASKS[request.choices.machine]
         if request.normal is not None and task != "novelty":
-            raise UsageFailure("--normal is for --machine oneclass or svdd.")
+            raise UsageFailure("--normal is for --machine oneclass and svdd only.")
         return request.choices.machine, task, "as asked"
     if request.normal is not None:
-        raise UsageFailure("--normal is for --machine oneclass or svdd.")
+        raise UsageFailure("--normal is for --machine oneclass and svdd only.")
     task, why = guess_task(loaded)
     return DEFAULTS[task], task, why
 
 
 def _told_guess(request: FitRequest, task: str, why: str) -> str:
-    """Return what an error should add where classes were guessed to be the target."""
+    """Return what an error should add where the target was guessed to be classes."""
     if request.choices.machine != "auto" or task != "classification":
         return ""
-    return f" Classification was guessed, since {why}."
+    return f" Classification was guessed because {why}."
 
 
 def _samples(
@@ -192,7 +192,9 @@ def _cross_validate(
 ) -> dict[str, Any]:
     n_folds, n = int(request.cv or 0), X.shape[0]
     if not 2 <= n_folds <= n:
-        raise UsageFailure(f"--cv must be from 2 to {n}, the samples; got {n_folds}.")
+        raise UsageFailure(
+            f"--cv must be from 2 to {n}, the number of samples; got {n_folds}."
+        )
     kind: Any = KFold
     if task == "classification" and y is not None:
         classes, counts = np.unique(y, return_counts=True)
@@ -237,7 +239,7 @@ def _hold_out(
     if not 0 < size < X.shape[0] or (size >= 1 and size % 1):
         raise UsageFailure(
             "--test-size must be a share between 0 and 1 or a whole number below "
-            f"{X.shape[0]}, the samples; got {size:g}."
+            f"{X.shape[0]}, the number of samples; got {size:g}."
         )
     rows = np.arange(X.shape[0])
     try:

@@ -33,7 +33,7 @@ def test_the_task_is_guessed_and_said(values, task):
 
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 2.0**60])
 def test_what_is_no_class(value):
-    with pytest.raises(DataFailure, match=r"row 2, column 't': .* is no class"):
+    with pytest.raises(DataFailure, match=r"row 2, column 't': .* is not a class"):
         as_classes(loaded([1.0, value]))
 
 

@@ -44,7 +44,9 @@ def evaluate(
     ] = "png",
     at_least: Annotated[
         float | None,
-        typer.Option("--at-least", help="Exit 1 if accuracy, or R2, is lower."),
+        typer.Option(
+            "--at-least", help="Exit with code 1 if accuracy, or R2, is lower."
+        ),
     ] = None,
     target: options.TargetName = None,
     drop: options.Drop = None,
@@ -56,7 +58,7 @@ def evaluate(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare what a model predicts with what is known, in figures and numbers."""
+    """Compare the predictions of a model with the known answers."""
     if at_least is not None and math.isnan(at_least):
         raise UsageFailure("--at-least must be a number; got nan.")
     if out is not None:

@@ -40,59 +40,74 @@ def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> A
 Out = Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")]
 Categories = Annotated[
     Literal["refuse", "one-hot"],
-    _option(options.READ, "Text columns: an error, or a 0/1 column for each value."),
+    _option(options.READ, "Refuse text columns, or make a 0/1 column for each value."),
 ]
 Features = Annotated[
-    Literal["pixels", "hog"], _option(options.READ, "What images are described by.")
+    Literal["pixels", "hog"],
+    _option(options.READ, "The features that describe images."),
 ]
 CellSize = Annotated[
-    int | None, _option(options.READ, "Pixels along a cell of HOG; 8 unless said.")
+    int | None,
+    _option(options.READ, "Pixels along a side of a HOG cell; 8 by default."),
 ]
 Scale = Annotated[
     Literal["none", "standard", "minmax"],
-    _option(options.READ, "How columns are scaled; the model remembers it."),
+    _option(options.READ, "How columns are scaled; the model keeps the scaling."),
 ]
 Machine = Annotated[
     MachineChoice, _option(MODEL, "auto: svc for classes, svr for other numbers.")
 ]
 KernelText = Annotated[
-    str, _option(MODEL, "Name or text of the kernel: 'rbf + 0.5 * linear@age'.")
+    str, _option(MODEL, "Name or text of the kernel, such as 'rbf + 0.5 * linear@age'.")
 ]
-C = Annotated[float | None, _option(MODEL, "Price of a violation.", "--C")]
+C = Annotated[float | None, _option(MODEL, "Cost of a margin violation.", "--C")]
 Gamma = Annotated[
-    str | None, _option(MODEL, "scale, auto or a number, for a kernel by name.")
+    str | None, _option(MODEL, "scale, auto or a number, for a kernel given by name.")
 ]
-Degree = Annotated[int | None, _option(MODEL, "Of the kernel poly.")]
-Coef0 = Annotated[float | None, _option(MODEL, "Of the kernels poly and sigmoid.")]
-Nu = Annotated[float | None, _option(MODEL, "Of nusvc, nusvr and oneclass.")]
-Epsilon = Annotated[float | None, _option(MODEL, "Of svr.")]
+Degree = Annotated[int | None, _option(MODEL, "Degree of the kernel poly.")]
+Coef0 = Annotated[
+    float | None, _option(MODEL, "Constant of the kernels poly and sigmoid.")
+]
+Nu = Annotated[float | None, _option(MODEL, "Parameter of nusvc, nusvr and oneclass.")]
+Epsilon = Annotated[float | None, _option(MODEL, "Half the width of the tube of svr.")]
 Multiclass = Annotated[
     Literal["ovo", "ovr", "ecoc"] | None,
-    _option(MODEL, "Several classes: pairs, one against the rest, or codes."),
+    _option(MODEL, "For several classes: pairs, one against the rest, or codes."),
 ]
-Probability = Annotated[bool, _option(MODEL, "Probabilities, too.", "--probability")]
+Probability = Annotated[
+    bool, _option(MODEL, "Fit probabilities, too.", "--probability")
+]
 ClassWeight = Annotated[
-    Literal["balanced"] | None, _option(MODEL, "Rare classes weigh more.")
+    Literal["balanced"] | None, _option(MODEL, "Give rare classes more weight.")
 ]
 Normal = Annotated[
     str | None,
-    _option(MODEL, "For oneclass and svdd: fit the rows of this class only."),
+    _option(MODEL, "For oneclass and svdd: fit only the rows of this class."),
 ]
-Tol = Annotated[float | None, _option(SOLVE, "Largest KKT gap that is left.")]
-MaxIter = Annotated[int | None, _option(SOLVE, "Limit on the steps.")]
-CacheSize = Annotated[float | None, _option(SOLVE, "Megabytes for kernel values.")]
-NJobs = Annotated[int | None, _option(SOLVE, "Threads.")]
+Tol = Annotated[float | None, _option(SOLVE, "Largest KKT gap of a solution.")]
+MaxIter = Annotated[int | None, _option(SOLVE, "Largest number of steps.")]
+CacheSize = Annotated[
+    float | None, _option(SOLVE, "Megabytes of memory for kernel values.")
+]
+NJobs = Annotated[int | None, _option(SOLVE, "Number of threads.")]
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, rich_help_panel=SOLVE, help="Of folds, splits.")
+    int,
+    typer.Option(
+        "--seed", min=0, rich_help_panel=SOLVE, help="Seed of folds and splits."
+    ),
 ]
 Folds = Annotated[
     int | None, _option(CHECK, "Cross-validate with N folds.", metavar="N")
 ]
 TestSize = Annotated[
-    float | None, _option(CHECK, "Hold out this share, or number, and score it.")
+    float | None,
+    _option(CHECK, "Hold out this share, or number, of samples and score them."),
 ]
 Strict = Annotated[
-    bool, _option(CHECK, "Write nothing, exit 1, if not converged.", "--strict")
+    bool,
+    _option(
+        CHECK, "Write nothing, and exit with code 1, if not converged.", "--strict"
+    ),
 ]
 
 
@@ -138,8 +153,8 @@ def fit(
     """Fit a machine to a table or a folder of images, and write a model file."""
     if out == Path("-"):
         raise UsageFailure(
-            "--out -: what the fit has to say goes to standard output, and the model "
-            "does not. Give the name of a file."
+            "--out -: the model cannot go to standard output, where the results of the "
+            "fit are printed. Give the name of a file."
         )
     check_free([out], force, [data])
     parameters = {
@@ -178,7 +193,7 @@ def _gap(dual_gap: float) -> str:
 
 
 def _lines(result: dict[str, Any]) -> dict[str, Any]:
-    """Return what people want to read of a result."""
+    """Return the lines of a result that people want to read."""
     lines = {
         "machine": f"{result['machine']} ({result['task']}: {result['why']})",
         "kernel": result["kernel"],

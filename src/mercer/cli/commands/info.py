@@ -14,7 +14,7 @@ __all__ = ["info"]
 
 @reporting
 def info(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Say what a model file holds: machine, parameters, kernel, columns, versions."""
+    """Show what a model file holds: machine, parameters, kernel, columns, versions."""
     found = load_model(model)
     facts = _facts(found)
     if as_json:
@@ -60,7 +60,7 @@ def _steps(estimator: Any) -> list[tuple[str, Any]]:
 
 
 def _lines(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what people want to read."""
+    """Return the lines that people want to read."""
     features, image = facts["features"], facts["image"]
     if isinstance(features, int) or not facts["named"]:
         count = features if isinstance(features, int) else len(features)

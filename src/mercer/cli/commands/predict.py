@@ -28,13 +28,16 @@ def predict(
     data: options.DataFile,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A CSV file instead of stdout, which is -."),
+        typer.Option(
+            "--out", "-o", help="Write a CSV file instead of standard output (-)."
+        ),
     ] = None,
     proba: Annotated[
-        bool, typer.Option("--proba", help="A column of probabilities per class.")
+        bool,
+        typer.Option("--proba", help="Add a column of probabilities for each class."),
     ] = False,
     decision: Annotated[
-        bool, typer.Option("--decision", help="Columns of decision values.")
+        bool, typer.Option("--decision", help="Add columns of decision values.")
     ] = False,
     drop: options.Drop = None,
     format: options.Format = options.FormatChoice.auto,
@@ -54,11 +57,13 @@ def predict(
     if proba and not found.has("predict_proba"):
         raise UsageFailure(
             f"{found.source} has no probabilities. Fit it with --probability, or leave "
-            "out --proba."
+            "--proba out."
         )
     if decision and not found.has("decision_function"):
         name = type(found.machine).__name__
-        raise UsageFailure(f"--decision: {name} has no decision values.")
+        raise UsageFailure(
+            f"--decision: {name} has no decision values. Leave --decision out."
+        )
     how = ReadOptions(
         format.value,
         drop=tuple(drop or ()),

@@ -15,7 +15,8 @@ from mercer.cli.failures import DataFailure, UsageFailure
 
 __all__ = ["ChosenColumns", "assemble", "choose", "warn_of_order"]
 
-# More different texts than this, in most rows, are names and not categories.
+# A column with more different texts than this, if they differ in most rows, has names
+# of samples and not categories.
 MOST_CATEGORIES = 100
 
 
@@ -23,7 +24,7 @@ class ChosenColumns(NamedTuple):
     """Positions of columns in a file, in the order of the model's features."""
 
     features: list[int]
-    texts: set[int]  #: those of the features that are, or may be, categories
+    texts: set[int]  #: the features among them that are, or may be, categories
     target: int | None
     schema: Schema
 
@@ -31,7 +32,7 @@ class ChosenColumns(NamedTuple):
 def choose(
     names: Sequence[str], named: bool, source: str, how: ReadOptions
 ) -> ChosenColumns:
-    """Choose the columns of a file that has these, for a new model or a given one."""
+    """Choose among the columns of a file, for a new model or for a given one."""
     _check_names(names, source)
     dropped = {_find(name, names, source, "--drop") for name in how.drop}
     if how.schema is None:
@@ -48,11 +49,12 @@ def choose(
         if len(rest) != how.schema.n_columns:
             raise DataFailure(
                 f"{source} has {len(rest)} feature columns; the model has "
-                f"{how.schema.n_columns}. Give columns that are none with --drop."
+                f"{how.schema.n_columns}. Name columns that are not features "
+                "with --drop."
             )
     pairs = zip(how.schema.features, features, strict=False)
     texts = {j for name, j in pairs if name in how.schema.categories}
-    # A prediction does without the answers, which may be blank.
+    # A prediction does not need the target, which may be blank.
     return ChosenColumns(
         features, texts, target if how.needs_target else None, how.schema
     )
@@ -66,12 +68,14 @@ def _for_new_model(
         target = _find(how.target, names, source, "--target")
     elif how.needs_target:
         raise UsageFailure(
-            f"say which column of {source} is to be learnt: --target with one of "
-            f"{_some(names)}."
+            f"say with --target which column of {source} is to be learnt. The columns "
+            f"are {_some(names)}."
         )
     features = [j for j in range(len(names)) if j not in dropped and j != target]
     if not features:
-        raise DataFailure(f"{source} has no column left to learn from.")
+        raise DataFailure(
+            f"{source} has no feature columns: --target and --drop name all columns."
+        )
     schema = Schema(
         kind="table",
         features=tuple(names[j] for j in features),
@@ -102,10 +106,10 @@ def _target_for(
         more = len(names) - n_dropped == schema.n_columns + 1
         found = schema.target_at if more else None
     if found is None and how.needs_target:
-        known = f"column {schema.target!r}" if schema.target else "known column"
+        known = f"column {schema.target!r}" if schema.target else "target column"
         raise DataFailure(
-            f"{source} has no {known} to compare with. Name it with --target; there "
-            f"are {_some(names)}."
+            f"{source} has no {known} to compare predictions with. Name the column "
+            f"with --target. The columns are {_some(names)}."
         )
     return found
 
@@ -113,7 +117,8 @@ def _target_for(
 def warn_of_order(source: str) -> None:
     """Warn that columns cannot be matched by name."""
     warnings.warn(
-        f"{source} has no names of columns; they are taken in the model's order.",
+        f"{source} has no column names. Its columns are taken to be in the order of "
+        "the model's features.",
         stacklevel=2,
     )
 
@@ -124,7 +129,7 @@ def _check_match(schema: Schema, names: Sequence[str], source: str) -> None:
     wrong = [name for name in names if name not in schema.features]
     if missing or wrong:
         lacks = f" lacks {_some(missing)}" if missing else ""
-        has = f" has {_some(wrong)}, unknown to the model" if wrong else ""
+        has = f" has {_some(wrong)}, which the model does not know" if wrong else ""
         hint = " Leave columns out with --drop." if wrong and not missing else ""
         both = " and" if lacks and has else ""
         raise DataFailure(f"{source}: the header{lacks}{both}{has}.{hint}")
@@ -149,7 +154,7 @@ def _find(wanted: str, names: Sequence[str], source: str, option: str) -> int:
     close = get_close_matches(wanted, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise UsageFailure(
-        f"{option} {wanted!r} is not a column of {source}.{hint} Columns: "
+        f"{option} {wanted!r} is not a column of {source}.{hint} The columns are "
         f"{_some(names)}."
     )
 
@@ -192,12 +197,13 @@ def assemble(
 def _categories(loaded: LoadedData, name: str, texts: list[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not text:
-            raise DataFailure(f"{loaded.where(i, name)} is empty. Fill it in.")
+            raise DataFailure(f"{loaded.where(i, name)} is empty. Fill in a value.")
     found = sorted(set(texts))
     if len(found) > max(MOST_CATEGORIES, len(texts) // 2):
         raise DataFailure(
             f"{loaded.source}, column {name!r} has {len(found)} different texts, such "
-            f"as {found[0]!r}: too many for categories. Leave it out: --drop {name}."
+            f"as {found[0]!r}, which are too many for categories. Leave the column out "
+            f"with --drop {name!r}."
         )
     return found
 
@@ -210,8 +216,8 @@ def _one_hot(
     for i, text in enumerate(texts):
         if text not in codes:
             raise DataFailure(
-                f"{loaded.where(i, name)}: {text!r} was not among the training data, "
-                f"which had {_some(categories)}."
+                f"{loaded.where(i, name)}: the training data did not have the value "
+                f"{text!r}, only {_some(categories)}."
             )
         columns[i, codes[text]] = 1
     return columns

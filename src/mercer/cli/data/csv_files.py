@@ -1,4 +1,4 @@
-"""Tables as text: values between commas, semicolons or tabs."""
+"""Tables as text, with commas, semicolons or tabs between the values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mercer.cli.failures import DataFailure
 
 __all__ = ["read_csv"]
 
-# A comma may stand inside values of the other two kinds of files.
+# Commas come last: values in files with tabs or semicolons may have commas in them.
 DELIMITERS = ("\t", ";", ",")
-# Lines to look at before the delimiter is known, and rows to convert at once.
+# Lines that are looked at to find the delimiter, and rows that are converted at once.
 N_SNIFFED, N_AT_ONCE = 20, 2048
 
 
@@ -57,7 +57,7 @@ def read_csv(source: Source, how: ReadOptions) -> LoadedData:
     except UnicodeDecodeError as error:
         raise DataFailure(
             f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
-            "it as UTF-8, or say what it is: --format."
+            "it as UTF-8, or name its format with --format."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
@@ -83,19 +83,22 @@ def _rows(source: Source, file: TextIO) -> Iterator[_Row]:
                 width = len(cells)
             elif len(cells) != width:
                 raise DataFailure(
-                    f"{source}, line {reader.line_num} has {len(cells)} values, the "
-                    f"first line {width}. It may be cut short."
+                    f"{source}, line {reader.line_num} has {len(cells)} values, and "
+                    f"the first line has {width}. The file may be cut short."
                 )
             yield _Row(reader.line_num, cells)
     except csv.Error as error:
         raise DataFailure(
             f"{source}, line {reader.line_num}: {error}. Look for a quotation "
-            "mark that is never closed."
+            "mark that is not closed."
         ) from error
 
 
 def _delimiter(head: list[str]) -> str:
-    """Return what splits all lines alike, or else the first line most."""
+    """Return the delimiter that gives all lines the same number of values.
+
+    If there is none, it is the one that is most frequent in the first line.
+    """
     head = [line for line in head if line.strip()]
     counts = {}
     for delimiter in DELIMITERS:
@@ -128,7 +131,7 @@ class _Columns:
         self._lines: list[int] = []
 
     def add(self, rows: list[_Row]) -> None:
-        """Take some rows."""
+        """Convert some rows."""
         cells = [[row.cells[j] for j in self._numeric] for row in rows]
         try:
             block = np.array(cells, dtype=np.float64)
@@ -150,19 +153,23 @@ class _Columns:
                 cell, name = row.cells[j].strip(), self._names[j]
                 where = f"{self._source}, line {row.line}, column {name!r}"
                 if not cell:
-                    raise DataFailure(f"{where} is empty. Fill it in, or --drop it.")
+                    raise DataFailure(
+                        f"{where} is empty. Fill in a value, or leave the column out "
+                        f"with --drop {name!r}."
+                    )
                 if not is_number(cell):
                     raise DataFailure(
-                        f"{where}: {cell!r} is not a number. For text columns: "
-                        f"--categories one-hot, or leave it out: --drop {name!r}."
+                        f"{where}: {cell!r} is not a number. Turn text columns into "
+                        "features with --categories one-hot, or leave this column out "
+                        f"with --drop {name!r}."
                     )
                 if not math.isfinite(float(cell)):
                     raise DataFailure(f"{where}: {cell!r} is not a finite number.")
 
     def loaded(self) -> LoadedData:
-        """Return the whole."""
+        """Return the samples of all rows."""
         if not self._lines:
-            raise DataFailure(f"{self._source} has a header and no rows.")
+            raise DataFailure(f"{self._source} has a header, but no rows.")
         loaded = LoadedData(
             str(self._source), None, self._choice.schema, lines=self._lines
         )

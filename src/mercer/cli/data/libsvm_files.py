@@ -26,17 +26,17 @@ __all__ = ["looks_like_libsvm", "read_libsvm"]
 
 
 def read_libsvm(source: Source, how: ReadOptions) -> LoadedData:
-    """Read a file, kept sparse; indices begin where those of the model's data began."""
+    """Read a file as a sparse matrix; for a model, columns count as in its own data."""
     least = how.schema.first_index if how.schema else 0
     try:
         X, y, first = _load(source.path, how.schema)
     except (ValueError, OSError) as error:
         raise DataFailure(_find_fault(source, least) or source.told(error)) from error
     if not X.shape[1]:
-        raise DataFailure(f"{source} has no features: every line is a label only.")
+        raise DataFailure(f"{source} has no features: every line has a label only.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         fault = _find_fault(source, least)
-        raise DataFailure(fault or f"{source} has NaN or infinity.")
+        raise DataFailure(fault or f"{source} has values that are NaN or infinite.")
     schema = how.schema
     if schema is None:
         schema = Schema(
@@ -54,7 +54,7 @@ def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
         zero_based = schema.first_index == 0
         X, y = load_libsvm(path, n_features=schema.n_columns, zero_based=zero_based)
         return X, y, schema.first_index
-    # Column 0 is there for all files, and shows whether any line uses it.
+    # Read with a column 0, which shows whether the file uses this index.
     X, y = load_libsvm(path, zero_based=True)
     first = int(bool(X.nnz == 0 or X.indices.min() > 0))
     return (X[:, 1:] if first else X), y, first
@@ -73,7 +73,7 @@ def _is_pair(word: str) -> bool:
 
 
 def _find_fault(source: Source, least: int) -> str | None:
-    """Name the first line that cannot be read, and what it has there."""
+    """Say which line cannot be read first, and why."""
     try:
         with source.open_text() as file:
             for number, line in enumerate(file, start=1):
@@ -96,13 +96,13 @@ def _fault(words: list[str], least: int) -> str | None:
         if word.startswith("qid:"):
             continue
         if not _is_pair(word):
-            return f"{word!r} is not index:value."
+            return f"{word!r} is not of the form index:value."
         index, value = word.split(":")
         if not math.isfinite(float(value)):
             return f"column {index}: {value!r} is not a finite number."
         if int(index) < least:
             return f"column {index}: the model counts columns from {least}."
         if int(index) <= last:
-            return f"column {index} comes after column {last}: indices must grow."
+            return f"column {index} comes after column {last}: indices must increase."
         last = int(index)
     return None

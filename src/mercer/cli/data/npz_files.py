@@ -27,9 +27,9 @@ BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.err
 
 
 def read_npz(source: Source, how: ReadOptions) -> LoadedData:
-    """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
+    """Read the samples, (n, d) or images (n, h, w), and the target, if there is one."""
     if not zipfile.is_zipfile(source.path):
-        raise DataFailure(f"{source} is not an npz file, or was cut short.")
+        raise DataFailure(f"{source} is not an npz file, or it was cut short.")
     try:
         with np.load(source.path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -64,8 +64,8 @@ def _pick(
 ) -> NDArray:
     if name not in arrays:
         raise UsageFailure(
-            f"{source} has no array {name!r}. Name one with {option}; there are: "
-            f"{', '.join(arrays) or 'none'}."
+            f"{source} has no array {name!r}. Name another array with {option}. The "
+            f"file has {', '.join(arrays) or 'none'}."
         )
     return arrays[name]
 
@@ -107,16 +107,17 @@ def _for_model(
         return X, schema
     if wanted.categories:
         raise DataFailure(
-            f"{source} has numbers only, and the model has text columns: "
-            f"{', '.join(wanted.categories)}. Give a table."
+            f"{source} has numbers only, but the model has text columns: "
+            f"{', '.join(wanted.categories)}. Give a CSV or Parquet file."
         )
     if schema.named and wanted.named:
         missing = sorted(set(wanted.features) - set(schema.features))
         more = sorted(set(schema.features) - set(wanted.features))
         if missing or more:
             raise DataFailure(
-                f"{source}: missing features: {', '.join(missing) or 'none'}; unknown "
-                f"to the model: {', '.join(more) or 'none'}."
+                f"{source} has other features than the model. Missing: "
+                f"{', '.join(missing) or 'none'}. Unknown to the model: "
+                f"{', '.join(more) or 'none'}."
             )
         X = X[:, [schema.features.index(name) for name in wanted.features]]
     elif X.shape[1] != wanted.n_columns:
@@ -145,5 +146,7 @@ def _target(
     y = y.ravel()
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0]) + 1
-        raise DataFailure(f"{source}, row {row}, array {name!r}: {y[row - 1]}.")
+        raise DataFailure(
+            f"{source}, row {row}, array {name!r}: {y[row - 1]} is not finite."
+        )
     return Target(name, y if y.dtype.kind == "U" else as_whole(y))

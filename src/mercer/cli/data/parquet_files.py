@@ -23,8 +23,8 @@ def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
         raise UsageFailure(
-            f"{source} is a Parquet file, and these need pyarrow. Install it: pip "
-            "install 'mercer[parquet]'."
+            f"{source} is a Parquet file, and reading it needs pyarrow. Install it: "
+            "pip install 'mercer[parquet]'."
         ) from error
     try:
         file = parquet.ParquetFile(source.path)
@@ -83,12 +83,14 @@ def _numbers(arrow: Any, loaded: LoadedData, name: str, column: Any) -> NDArray:
         or types.is_boolean(column.type)
         or types.is_decimal(column.type)
     ):
-        hint = (
-            " For text columns: --categories one-hot, or" if _is_text_type(kind) else ""
-        )
+        advice = "Leave the column out"
+        if _is_text_type(kind):
+            advice = (
+                "Turn text into features with --categories one-hot, or leave it out"
+            )
         raise DataFailure(
-            f"{loaded.where(0, name)}: this column is of type {kind}, not of numbers."
-            f"{hint} Leave it out: --drop {name!r}."
+            f"{loaded.where(0, name)}: this column has the type {kind}, not numbers."
+            f" {advice} with --drop {name!r}."
         )
     values = column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~np.isfinite(values))

@@ -1,4 +1,4 @@
-"""One way to read data: the format is found from the name or from the content."""
+"""Reading data of any format; the name or the content of a file tells the format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
-# How files begin that are not text.
+# The first bytes of files that are not text.
 BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
 
@@ -56,7 +56,9 @@ def _read(source: Source, how: ReadOptions) -> LoadedData:
         raise DataFailure(f"{source} is empty.")
     kind = _format(source) if how.format == "auto" else how.format
     if is_folder and kind != "images":
-        raise DataFailure(f"{source} is a folder: not what --format {kind} reads.")
+        raise DataFailure(
+            f"{source} is a folder, and --format {kind} reads a file. Give a file."
+        )
     if kind == "images" and not is_folder:
         raise DataFailure(
             f"{source} is not a folder, and --format images reads a folder of images. "
@@ -82,15 +84,15 @@ def _format(source: Source) -> str:
         return "libsvm" if looks_like_libsvm(source) else "csv"
     except UnicodeDecodeError as error:
         raise DataFailure(
-            f"{source} is not text, and its name says no format. Say it: --format with "
-            f"one of {', '.join(FORMATS)}."
+            f"{source} is not text, and its name does not tell the format. Name it "
+            f"with --format, as one of {', '.join(FORMATS)}."
         ) from error
     except (EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
 
 
 def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
-    """Refuse data of another kind than the model's: pixels have another scale."""
+    """Refuse data of another kind than the model's: pixels, say, have another scale."""
     if schema is None:
         return
     kinds = {"libsvm": "a LIBSVM file", "images": "a folder of images"}
@@ -103,7 +105,7 @@ def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
 
 
 def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
-    """Refuse options that the format has no use for."""
+    """Refuse options that the format does not use."""
     given = {
         "--target": (how.target is not None, ("csv", "parquet", "npz")),
         "--drop": (bool(how.drop), ("csv", "parquet")),
@@ -116,6 +118,6 @@ def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
     for option, (is_given, kinds) in given.items():
         if is_given and kind not in kinds:
             raise UsageFailure(
-                f"{option} is for {' and '.join(kinds)}, and {source} is {kind}. Leave "
-                "it out, or say what the data are: --format."
+                f"{option} is for {' and '.join(kinds)}, but {source} is {kind}. Leave "
+                "it out, or name another format with --format."
             )

@@ -25,7 +25,7 @@ from mercer.cli.failures import UsageFailure
 __all__ = ["Source", "check_apart", "name_of", "opened"]
 
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-# How compressed files begin, and the ending by which readers know them.
+# The first bytes of compressed files, and the ending by which readers know them.
 COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2"}
 # Bytes to copy at once: more than the buffer of a stream holds, so that none are left
 # in it, where a wait for the stream would not see them.
@@ -39,13 +39,13 @@ class Source:
     """A file or folder that can be opened any number of times, and its name."""
 
     path: Path
-    name: str = ""  #: what the user knows it by; the path unless said
+    name: str = ""  #: what messages call it, if not by its path
 
     def __str__(self) -> str:
         return self.name or str(self.path)
 
     def told(self, error: object) -> str:
-        """Return what an error says, with the name that the user knows."""
+        """Return the text of an error, with the name that the user knows."""
         return str(error).replace(str(self.path), str(self))
 
     def open_text(self) -> TextIO:
@@ -62,7 +62,7 @@ def _is_standard_input(path: Path) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether what is there can be read only once."""
+    """Tell whether a path names something that can be read only once."""
     if _is_standard_input(path):
         return True
     if not path.exists():
@@ -77,7 +77,7 @@ def name_of(path: Path) -> str:
 
 
 def check_apart(model: Path, data: Path) -> None:
-    """Refuse a model and data that come out of one stream: nothing would part them."""
+    """Refuse a model and data from one stream: nothing would separate them."""
     both_standard = _is_standard_input(model) and _is_standard_input(data)
     if both_standard or (model == data and _is_stream(data)):
         raise UsageFailure(
@@ -88,7 +88,7 @@ def check_apart(model: Path, data: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Source]:
-    """Give what a path names in a form that can be read again and again."""
+    """Open what a path names in a form that can be read several times."""
     if not _is_stream(path):
         yield Source(path)
         return

@@ -1,4 +1,4 @@
-"""What is to be learnt: classes or values, and which of the two a target is."""
+"""Targets: whether they are classes or values, and the arrays that fits need."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from mercer.cli.failures import DataFailure
 
 __all__ = ["as_classes", "as_values", "guess_task", "sides", "spelt_like"]
 
-# Whole numbers with more different values than this are measured, not named.
+# Whole numbers with more different values than this are quantities, not classes.
 MOST_CLASSES = 100
 
 
 def _of(loaded: LoadedData) -> Target:
     if loaded.target is None:
-        raise DataFailure(f"{loaded.source} has no target to learn or compare with.")
+        raise DataFailure(
+            f"{loaded.source} has no target. Name its column with --target."
+        )
     return loaded.target
 
 
@@ -34,41 +36,42 @@ def guess_task(loaded: LoadedData) -> tuple[str, str]:
     if n_different <= min(MOST_CLASSES, max(2, len(values) // 2)):
         why = f"{name} has {n_different} different whole numbers"
         if n_different > 2:
-            why += "; for regression: --machine svr"
+            why += "; use --machine svr for regression"
         return "classification", why
     return "regression", f"{name} has {n_different} different values"
 
 
 def as_classes(loaded: LoadedData) -> NDArray:
-    """Return the target as classes, or say which value is none."""
+    """Return the target as classes, or say which value is not a class."""
     target = _of(loaded)
     if target.values.dtype.kind == "f":
-        # Beyond 2 ** 53 neighbours are no longer told apart.
+        # Above 2 ** 53, neighbouring whole numbers are the same float64.
         with np.errstate(invalid="ignore"):
             is_whole = (target.values % 1 == 0) & (np.abs(target.values) < 2**53)
         wrong = int(np.flatnonzero(~is_whole)[0])
         raise DataFailure(
-            f"{loaded.where(wrong, target.name)}: {target.values[wrong]} is no class. "
-            "Classes are text or whole numbers; for regression: --machine svr."
+            f"{loaded.where(wrong, target.name)}: {target.values[wrong]} is not "
+            "a class. Classes are text or whole numbers. Use --machine svr for "
+            "regression."
         )
     classes = np.unique(target.values)
     if len(classes) < 2:
         raise DataFailure(
-            f"{loaded.source}, column {target.name!r} has one class only, "
-            f"{classes.tolist()[0]!r}; a classifier needs two or more."
+            f"{loaded.source}, column {target.name!r} has only one class, "
+            f"{classes.tolist()[0]!r}, and a classifier needs two or more."
         )
     return target.values
 
 
 def as_values(loaded: LoadedData) -> NDArray:
-    """Return the target as numbers, or say which value is none."""
+    """Return the target as numbers, or say which value is not a number."""
     target = _of(loaded)
     if target.values.dtype.kind == "U":
         texts = target.values.tolist()
         wrong = next((i for i, t in enumerate(texts) if not _is_finite(t)), 0)
         raise DataFailure(
             f"{loaded.where(wrong, target.name)}: {texts[wrong]!r} is not a number, "
-            "and regression needs numbers. For classes: --machine svc."
+            "and regression needs numbers. Use --machine svc for classes."
         )
     values = target.values.astype(np.float64)
     if not np.isfinite(values).all():
@@ -87,7 +90,7 @@ def _is_finite(text: str) -> bool:
 
 
 def spelt_like(loaded: LoadedData, classes: NDArray) -> NDArray:
-    """Return the target in the way in which a model spells its classes."""
+    """Return the target with the classes spelt as a model spells them."""
     target = _of(loaded)
     if classes.dtype.kind == "U":
         if target.texts is not None:

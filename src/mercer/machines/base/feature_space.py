@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import apply
+from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, given_budget
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import validate_data
 
