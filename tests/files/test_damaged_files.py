@@ -86,7 +86,10 @@ def schema(old, new):
         (lambda m: m.pop("schema.json"), "damaged .* Restore it from a copy"),
         (schema('"SVC"', '"NoSuchSVC"'), r"not trust: mercer\.NoSuchSVC"),
         (schema('"SVC"', '"NuSVC_"'), "does not trust"),
-        (schema('"__module__": "mercer"', '"__module__": "os"'), r"does not trust: os\.SVC"),
+        (
+            schema('"__module__": "mercer"', '"__module__": "os"'),
+            r"does not trust: os\.SVC",
+        ),
         (schema('"protocol": 2', '"protocol": 99'), "damaged .*skops"),
     ],
 )

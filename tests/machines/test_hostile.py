@@ -181,7 +181,7 @@ def test_shares_that_no_machine_can_have():
 
 
 def test_a_matrix_that_needs_more_memory_than_allowed():
-    message = "cache_size=1e-09 leaves 0 MB for it. Raise cache_size, or use solver='decompose'"
+    message = "cache_size=1e-09 leaves 0 MB for it. Raise cache_size, or use solver="
     for machine in MACHINES:
         model = machine(solver="smo", cache_size=1e-9)
         refuses(lambda m=model: m.fit(X, y), message, MemoryError)

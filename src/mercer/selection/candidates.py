@@ -382,6 +382,8 @@ def _arranged(
 
 def _validated(machine: Any, X: Any, y: Any) -> Validated:
     """Validate samples for a machine, and targets if it takes any."""
+    if machine._is_precomputed() and not hasattr(X, "shape"):
+        raise ValueError("A precomputed kernel must be an array, not a list of lists.")
     return machine._validated(X, y if machine._takes_targets else None)
 
 

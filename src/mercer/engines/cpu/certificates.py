@@ -95,7 +95,7 @@ def rounding_errors(
     kernel: Kernel,
     data: Operand | WholeGram,
     tasks: list[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
@@ -139,7 +139,7 @@ def refine(
     kernel: Kernel,
     data: Operand,
     tasks: Sequence[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> None:
     """Compute ``f`` anew on the support vectors, in double precision.
@@ -161,7 +161,7 @@ def products_on_support(
     kernels: Sequence[Kernel],
     data: Operand,
     tasks: Sequence[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.

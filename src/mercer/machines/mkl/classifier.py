@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
-from mercer.machines.mkl.machine import MultiKernelMachine
+from mercer.machines.mkl.multi_kernel import MultiKernelMachine
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.problem import DualProblem, epsilon_svr
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.machine import SingleMachine
-from mercer.machines.mkl.machine import MultiKernelMachine
+from mercer.machines.mkl.multi_kernel import MultiKernelMachine
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval

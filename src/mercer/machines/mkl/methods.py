@@ -26,15 +26,14 @@ from mercer.engines.cpu.tiles import (
 )
 from mercer.engines.plan import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.machines.mkl.alternate import alternate
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
+from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.pairs import minimise
-from mercer.machines.mkl.problem import Found, Problem, solve_fixed
-from mercer.machines.mkl.simple import descend
 from mercer.machines.mkl.weights import alignment_weights
 
-__all__ = ["METHODS", "Part", "is_convex", "learn", "settled", "split"]
+__all__ = ["METHODS", "WeightGroup", "is_convex", "learn", "settled", "split"]
 
 _ITERATIONS: dict[str, Iteration] = {
     "group-lasso": alternate,
@@ -48,7 +47,7 @@ METHODS = ("uniform", "alignment", *_ITERATIONS)
 CLEARANCE = 20.0
 
 
-class Part(NamedTuple):
+class WeightGroup(NamedTuple):
     """Machines that share their weights, and the samples that they need."""
 
     machines: list[int]  #: the numbers of the machines
@@ -58,16 +57,16 @@ class Part(NamedTuple):
     folds: list[TaskSpec]  #: the folds of all machines, for calibration
 
 
-def split(store: BaseGrams, plan: Plan, shared: bool) -> list[Part]:
+def split(store: BaseGrams, plan: Plan, shared: bool) -> list[WeightGroup]:
     """Return the parts that share weights: all machines, or each machine on its own."""
     mains = list(plan.machines)
     if shared:
         folds = [s for i, s in enumerate(plan.specs) if i % plan.per_machine]
-        return [Part(list(range(len(mains))), plan.order, store, mains, folds)]
+        return [WeightGroup(list(range(len(mains))), plan.order, store, mains, folds)]
     return [_alone(store, plan, t) for t in range(len(mains))]
 
 
-def _alone(store: BaseGrams, plan: Plan, t: int) -> Part:
+def _alone(store: BaseGrams, plan: Plan, t: int) -> WeightGroup:
     own = list(plan.specs[t * plan.per_machine : (t + 1) * plan.per_machine])
     ranges = [np.arange(*plan.starts[b : b + 2]) for b in own[0].blocks]
     starts = np.append(0, np.cumsum([len(r) for r in ranges])).tolist()
@@ -76,16 +75,16 @@ def _alone(store: BaseGrams, plan: Plan, t: int) -> Part:
         blocks = tuple(range(len(ranges)))
         own = [spec._replace(blocks=blocks) for spec in own]
         store = store.restricted(rows, starts)
-    return Part([t], plan.order[rows], store, own[:1], own[1:])
+    return WeightGroup([t], plan.order[rows], store, own[:1], own[1:])
 
 
 def learn(
-    problem: Problem,
+    problem: JointProblem,
     method: str,
     max_iter: int,
     alignment: str,
     target: Callable[[TaskSpec], NDArray],
-) -> Found:
+) -> JointSolution:
     """Find weights and machines.
 
     ``target`` returns the values, by row of a problem, with which kernels should be
@@ -107,7 +106,9 @@ def learn(
     return by_chunks(problem, solve_fixed, max_iter, weights)
 
 
-def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool | None:
+def is_convex(
+    problem: JointProblem, kernels: list[Kernel], weights: NDArray
+) -> bool | None:
     """Tell whether a problem is convex; None if nothing speaks against it.
 
     Every kernel has to be positive semi-definite, or, where the weights are fixed,
@@ -141,13 +142,13 @@ def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool
 
 
 def settled(
-    problem: Problem,
-    end: Found,
+    problem: JointProblem,
+    end: JointSolution,
     kernels: list[Kernel],
     factors: NDArray,
     X: Any,
     samples: NDArray,
-) -> Found:
+) -> JointSolution:
     """Certify once more, with the rounding errors of kernel values in the gap.
 
     They are estimated on a few samples; where that is not good enough, the products of
@@ -201,7 +202,7 @@ def settled(
 
 
 def compute_products(
-    problem: Problem, kernel: Kernel, data: Operand, samples: NDArray
+    problem: JointProblem, kernel: Kernel, data: Operand, samples: NDArray
 ) -> None:
     """Compute the products ``f`` of some samples again, in double precision."""
     tasks, store = problem.tasks, problem.store

@@ -21,7 +21,7 @@ from mercer.engines.cpu.solve import MOST_STEPS, Settings, TaskSpec
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.machines.mkl.weights import Ball
 
-__all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
+__all__ = ["SAFETY", "JointProblem", "JointSolution", "Round"]
 
 # The solvers stop at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
@@ -63,7 +63,7 @@ class Round(NamedTuple):
         return bool(self.gap <= tol * max(abs(self.primal), self.size))
 
 
-class Found(NamedTuple):
+class JointSolution(NamedTuple):
     """The result of a run."""
 
     last: Round
@@ -80,7 +80,7 @@ class Pace:
         self.is_spent = False  #: whether a machine has reached the limit on steps
 
 
-class Problem:
+class JointProblem:
     """Machines on base Gram matrices, with one set of weights."""
 
     def __init__(
@@ -107,10 +107,10 @@ class Problem:
         )
         self.is_fixed = False  #: whether the weights are given, not learnt
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the run was asked to stop, or a machine has no steps left."""
-        return bool(self.store.threads.stop[0]) or self.pace.is_spent
+    def is_over(self, max_iter: int) -> bool:
+        """Whether the run must end: it was stopped, or no rounds or steps are left."""
+        is_stopped = bool(self.store.threads.stop[0]) or self.pace.is_spent
+        return is_stopped or len(self.rounds) >= max_iter
 
     def solve(
         self, weights: NDArray, before: Round | None = None, tol: float | None = None
@@ -206,7 +206,7 @@ class Problem:
         """The least tolerance of machines in the precision of the matrices."""
         return TIGHTEST if self.store.is_double else TIGHTEST_SINGLE
 
-    def found(self, last: Round) -> Found:
+    def found(self, last: Round) -> JointSolution:
         """Return the result of the run with its history."""
         objective, gap, weights = zip(*self.rounds, strict=True)
         history = {
@@ -214,7 +214,7 @@ class Problem:
             "dual_gap": np.array(gap),
             "weights": np.array(weights),
         }
-        return Found(last, len(self.rounds), history)
+        return JointSolution(last, len(self.rounds), history)
 
 
 def gap_bound(spec: TaskSpec, solution: Solution) -> float:
@@ -225,22 +225,3 @@ def gap_bound(spec: TaskSpec, solution: Solution) -> float:
     above = (slack + error) * (solution.beta - lo)
     below = (slack - error) * (solution.beta - hi)
     return float(np.maximum(above, below).sum())
-
-
-def solve_fixed(
-    problem: Problem,
-    max_iter: int,
-    weights: NDArray,
-    before: Round | None = None,
-) -> Found:
-    """Solve the machines only, with fixed weights."""
-    problem.is_fixed = True
-    if before is not None:
-        weights = before.weights
-    now = problem.solve(weights, before)
-    while not now.is_within(SAFETY * problem.tol):
-        over = problem.is_stopped or len(problem.rounds) >= max_iter
-        if over or not problem.tighten(now):
-            break
-        now = problem.solve(weights, now)
-    return problem.found(now)

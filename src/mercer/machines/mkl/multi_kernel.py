@@ -36,8 +36,8 @@ from mercer.machines.base.machine import QUIET, KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.machines.mkl.inmemory import GramsInMemory
-from mercer.machines.mkl.learning import METHODS, is_convex, learn, settled, split
-from mercer.machines.mkl.problem import Found, Problem
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
+from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.arrays import dense_if_small, frozen
@@ -64,7 +64,7 @@ class Learnt(NamedTuple):
     stopped_early: bool
     verdicts: list[bool | None]  #: for each set of weights, whether it is convex
     factors: NDArray  #: by which the kernels were scaled
-    found: list[Found]  #: for each set of weights, how learning ended
+    found: list[JointSolution]  #: for each set of weights, how learning ended
 
 
 class MultiKernelMachine(KernelMachine):
@@ -234,7 +234,7 @@ class MultiKernelMachine(KernelMachine):
         kernels: list[Kernel],
         plan: Plan,
         progress: FitProgress,
-    ) -> tuple[list[Found], list[Solution], list[bool | None]]:
+    ) -> tuple[list[JointSolution], list[Solution], list[bool | None]]:
         """Learn the weights, shared or one set per machine, and certify the result."""
         step = plan.per_machine
         solutions: list[Any] = [None] * len(plan.specs)
@@ -245,7 +245,9 @@ class MultiKernelMachine(KernelMachine):
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
         for part in split(store, plan, self._is_shared()):
-            problem = Problem(part.store, part.specs, self._ball(), settings, progress)
+            problem = JointProblem(
+                part.store, part.specs, self._ball(), settings, progress
+            )
             end = learn(
                 problem, self.method, self._most_rounds(), self.alignment,
                 self._alignment_target,
@@ -264,7 +266,7 @@ class MultiKernelMachine(KernelMachine):
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
                 solutions[t * step] = solution._replace(converged=is_within)
             if part.folds:
-                other = Problem(
+                other = JointProblem(
                     part.store, part.folds, problem.ball, settings, progress
                 )
                 folds = other.solve(weights, tol=FOLD_TOLERANCE).solutions
@@ -311,9 +313,8 @@ class MultiKernelMachine(KernelMachine):
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
             if self.max_iter < 0:
                 remedy = (
-                    f"There is a limit of {self._most_rounds()} rounds where "
-                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
-                    "max_iter above this limit allows more."
+                    f"max_iter=-1 allows {self._most_rounds()} rounds. Scale the data, "
+                    "lower C, raise tol, or raise max_iter above this limit."
                 )
         else:
             remedy = "Scale the data, lower C, or raise tol."
