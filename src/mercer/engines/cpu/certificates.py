@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
@@ -23,7 +24,6 @@ from mercer.engines.cpu.tiles import (
     divide,
 )
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = [
     "Values",

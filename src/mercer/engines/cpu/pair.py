@@ -28,6 +28,7 @@ from mercer.core.tiles import (
     gaussian,
     intersection,
     manhattan,
+    ranges,
     squared_differences,
     squared_distances,
 )
@@ -47,7 +48,6 @@ from mercer.kernels.pair import (
     contiguous,
     squared_norms,
 )
-from mercer.runtime.arrays import ranges
 
 __all__ = [
     "SINGLE_ERROR",

@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 

@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.tiles import mirror
+from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.pair import Operand, Scratch, TilePair
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.pair import columns_key
-from mercer.runtime.arrays import ranges
 from mercer.runtime.threads import one_blas_thread
 
 __all__ = [

@@ -16,7 +16,7 @@ from mercer.core.strips import (
     multiply,
     width,
 )
-from mercer.runtime.arrays import ranges
+from mercer.core.tiles import ranges
 
 __all__ = [
     "LEAST_ROWS",
