@@ -435,5 +435,5 @@ def test_nearest_means_of_what_is_no_number():
         return np.array([[1.0 * (a == b) for b in B] for a in A])
 
     model = SVC(kernel=alike, multiclass="ovr", decode="barycentre")
-    with pytest.raises(ValueError, match="'barycentre' needs numbers"):
+    with pytest.raises(ValueError, match="'barycentre' needs samples that are numbers"):
         model.fit(["a", "b", "c"], [0, 1, 2])

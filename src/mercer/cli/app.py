@@ -57,9 +57,9 @@ def _common(
 ) -> None:
     """Kernel machines on tables, LIBSVM files and folders of images.
 
-    Exit codes: 0 fine; 1 the answer is not good enough (--strict, --at-least);
-    2 the command cannot be run as given; 3 bad data; 4 bad model file;
-    130 interrupted.
+    Exit codes: 0 success; 1 the result is not good enough (--strict, --at-least);
+    2 the command cannot be run as given; 3 the data cannot be used; 4 the model
+    file cannot be used; 130 interrupted.
     """
 
 
