@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -36,6 +37,9 @@ Result = TypeVar("Result")
 
 @cache
 def _controller() -> ThreadpoolController:
+    # SciPy brings a BLAS of its own.  A library that is loaded later would not be known
+    # here, and would keep all its threads.
+    import_module("scipy.linalg")
     return ThreadpoolController()
 
 
@@ -160,8 +164,9 @@ class _Here(threading.local):
 
 
 _here = _Here()
-# A limit that is never reached: the crew has only as many threads as are at work.
-LARGEST_CREW = 4096
+# Threads of the crew beyond those that may be at work: a fit within a callback of
+# another one then finds a worker.
+SPARE = 1
 
 
 class _Crew:
@@ -172,6 +177,7 @@ class _Crew:
         # Weak references: a pool that an interrupt kept from leaving is not counted on.
         self._open: WeakSet[Threads] = WeakSet()
         self._pool: ThreadPoolExecutor | None = None
+        self._size = 0  #: the largest number of threads of the pool
 
     def enter(self, threads: Threads) -> None:
         """Count a pool that was opened."""
@@ -208,11 +214,21 @@ class _Crew:
         with self._lock:
             threads.n_at_work -= granted - 1
 
-    def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Let a worker begin at once."""
+    def submit(self, threads: Threads, work: Callable[[], None]) -> Future[None]:
+        """Let a worker begin as soon as one is free.
+
+        The crew must not grow while its workers finish: a worker that has handed in its
+        result counts as busy for another moment, and every new thread has scratch
+        memory of its own.
+        """
+        size = max(_cores(), threads.count) + SPARE
         with self._lock:
+            if self._pool is not None and size > self._size:
+                self._pool.shutdown(wait=False)  # what it has begun goes on
+                self._pool = None
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(LARGEST_CREW, "mercer", _be_quiet)
+                self._size = size
+                self._pool = ThreadPoolExecutor(size, "mercer", _be_quiet)
             return self._pool.submit(work)
 
     def forget(self) -> None:
@@ -351,7 +367,7 @@ class Threads:
         """Let workers do the items, and wait for them."""
         futures: list[Future[None]] = []
         try:
-            futures.extend(_crew.submit(run.work) for _ in range(n_workers))
+            futures.extend(_crew.submit(self, run.work) for _ in range(n_workers))
             if works_along:
                 with np.errstate(over="ignore", invalid="ignore"):
                     run.work()
