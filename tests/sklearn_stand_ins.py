@@ -21,10 +21,6 @@ STAND_INS = {
         ["GridSearchCV", "RandomizedSearchCV"],
     ),
 }
-for theirs, (ours, names) in STAND_INS.items():
-    for name in names:
-        setattr(theirs, name, getattr(ours, name))
-
 #: Tests that are left out, each with its reason.
 LEFT_OUT = {
     "test_probability_raises_futurewarning": (
@@ -34,6 +30,16 @@ LEFT_OUT = {
         "scikit-learn removes probA_ and probB_, and Mercer keeps them"
     ),
 }
+
+
+def pytest_configure():
+    """Put Mercer's classes in, before any test is imported.
+
+    Nothing may happen when this file is imported: the tests of Mercer import it too.
+    """
+    for theirs, (ours, names) in STAND_INS.items():
+        for name in names:
+            setattr(theirs, name, getattr(ours, name))
 
 
 def pytest_collection_modifyitems(config, items):

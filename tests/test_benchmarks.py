@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import naive
-from mercer.kernels.frame import LEAST_ROWS
+from mercer.engines.cpu.zeros import LEAST_ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -11,7 +11,7 @@ from mercer.runtime.public import accept_former_modules
 
 if TYPE_CHECKING:
     from mercer import datasets, images, kernels, selection
-    from mercer.engines.cpu.gram import gram_matrix
+    from mercer.engines.engine import gram_matrix
     from mercer.files.libsvm import export_libsvm
     from mercer.files.model_files import load, save
     from mercer.machines.clusters import KernelKMeans, KMeans
@@ -68,7 +68,7 @@ _MODULES = {
     "OnlineSVC": "machines.online",
     "PassiveAggressiveClassifier": "machines.passive",
     "export_libsvm": "files",
-    "gram_matrix": "engines.cpu.gram",
+    "gram_matrix": "engines.engine",
     "load": "files",
     "save": "files",
 }

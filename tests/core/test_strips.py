@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from mercer import SVC, gram_matrix, kernels
 from mercer.core.strips import GROUP, width
-from mercer.kernels import frame as frames
-from mercer.kernels.base import as_operand
-from mercer.kernels.frame import Frame
+from mercer.engines.cpu import pair
+from mercer.engines.cpu.pair import Frame, as_operand
 
 
 def run_in_turn(function, parts):
@@ -86,7 +85,7 @@ def test_kernels_see_no_difference(rng, kernel, dtype, monkeypatch):
     assert as_operand(Z).frame_of_zeros(Z.dtype) is not None
     found = gram_matrix(kernel, X, Z)
     whole = gram_matrix(kernel, Z)
-    monkeypatch.setattr(frames, "LEAST_ROWS", 10**9)
+    monkeypatch.setattr(pair, "LEAST_ROWS", 10**9)
     assert as_operand(Z).frame_of_zeros(Z.dtype) is None
     exact = gram_matrix(kernel, X.astype(float), Z.astype(float))
     tolerance = 2e-5 if dtype == np.float32 else 1e-12
@@ -123,7 +122,7 @@ def test_machines_see_no_difference(rng, solver, monkeypatch):
     y = (X @ rng.standard_normal((20, 3))).argmax(axis=1)
     model = SVC(gamma=0.1, solver=solver, tol=1e-4).fit(X, y)
     found = model.decision_function(X)
-    monkeypatch.setattr(frames, "LEAST_ROWS", 10**9)
+    monkeypatch.setattr(pair, "LEAST_ROWS", 10**9)
     other = SVC(gamma=0.1, solver=solver, tol=1e-4).fit(X, y)
     np.testing.assert_allclose(model.objective_, other.objective_, rtol=1e-5)
     np.testing.assert_allclose(found, other.decision_function(X), atol=2e-3)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mercer.engines.cpu.pair import TilePair as Pair
+from mercer.engines.cpu.pair import as_operand
 from mercer.kernels import RBF, Linear
-from mercer.kernels.base import as_operand
-from mercer.kernels.operand import Pair
 
 GAMMA = 0.02
 

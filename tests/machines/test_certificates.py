@@ -1,14 +1,26 @@
 """Whether gaps are bounds, and how exact they are."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mercer
-from mercer import SVC, SVR, MKLClassifier, MKLRegressor, NuSVC, OnlineSVC
+from mercer import (
+    SVC,
+    SVDD,
+    SVR,
+    MKLClassifier,
+    MKLRegressor,
+    NuSVC,
+    OneClassSVM,
+    OnlineSVC,
+)
 from mercer.core.problem import (
     c_svc,
     certify,
@@ -18,10 +30,10 @@ from mercer.core.problem import (
     one_class,
     svdd,
 )
-from mercer.engines.cpu.certificates import is_definite
+from mercer.engines.cpu.certificates import coarse_part, is_definite, refine
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import Settings, TaskSpec, solve_many
 from mercer.kernels import RBF, Custom, Linear, Sigmoid
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 from mercer.selection import svm_path
 
@@ -293,18 +305,37 @@ def test_objective_and_gap_are_those_of_double_precision(many_samples, name, for
             Operand(data),
             [0, N],
             [TaskSpec(problem, (0,))],
-            Settings(refines=1),
+            Settings(),
             threads,
         )
+        assert found.is_single
+        part = coarse_part(problem, found, np.arange(N))
+        support = np.unique(part["sample"])[::-1]  # in any order
+        ((objective, more),) = refine([part], kernel, data[support], support, threads)
     K = kernel.block(data.astype(np.float64))
     exact = certify(problem, found.beta, K @ np.bincount(problem.row, found.beta, N))
     assert found.converged
     assert np.abs(found.f - K @ np.bincount(problem.row, found.beta, N)).max() > 1e-9
-    assert found.objective == pytest.approx(exact.objective, rel=1e-12)
-    assert found.bias == pytest.approx(exact.bias, rel=1e-9)
-    assert found.dual_gap == pytest.approx(
-        exact.dual_gap, rel=2e-4, abs=1e-8 * abs(exact.objective)
+    assert objective == pytest.approx(exact.objective, rel=1e-12)
+    assert found.objective != pytest.approx(exact.objective, rel=1e-12)
+    assert found.dual_gap + more == pytest.approx(
+        exact.dual_gap, rel=2e-3, abs=1e-8 * abs(exact.objective)
     )
+
+
+@pytest.mark.parametrize("model", [SVC(), SVR(), NuSVC(), OneClassSVM(), SVDD()])
+def test_certificates_are_refined_when_they_are_asked_for(many_samples, model):
+    X, side, _ = many_samples
+    model = clone(model).set_params(kernel=RBF(0.1)).fit(X.astype(np.float32), side)
+    again, third = pickle.loads(pickle.dumps(model)), copy.copy(model)
+    found = model.objective_, model.dual_gap_
+    assert np.array_equal(found, (model.objective_, model.dual_gap_))
+    assert np.array_equal(found, (again.objective_, again.dual_gap_))
+    assert np.array_equal(found, (third.objective_, third.dual_gap_))
+    before = clone(model)
+    assert not hasattr(before, "objective_")
+    model.fit(X[:50], side[:50])
+    assert not np.array_equal(found[0], model.objective_)
 
 
 @pytest.mark.parametrize("scheme", ["ovo", "ovr"])

@@ -174,7 +174,7 @@ def test_positive_weight_of_two_classes():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(positive_weight=2.0), "positive_weight=2.0 is for multiclass='ovr'"),
+        (dict(positive_weight=2.0), "positive_weight=2.0 needs multiclass='ovr'"),
         (dict(multiclass="ovr", positive_weight=[1.0, 2.0]), r"got .* shape \(2,\)"),
         (dict(multiclass="ovr", positive_weight=[1, 1, 1, 1, -1]), "finite and > 0"),
         (dict(multiclass="ovr", positive_weight=[1, 1, 1, 1, np.inf]), "finite"),
@@ -230,7 +230,7 @@ def test_sigmoids_see_decisions_of_machines_without_the_sample(blobs, scheme):
 
     settings = dict(**scheme, gamma=0.1, tol=1e-6, decision_function_shape="ovo")
     model = SVC(**settings, probability=True, random_state=3).fit(X, y)
-    fold = deal_out(y, model._random)
+    fold = deal_out(y, np.random.RandomState(3).randint(2**31 - 1))
     decisions = np.empty((len(y), model.code_.shape[1]))
     settings |= {"code": model.code_} if scheme["multiclass"] == "ecoc" else {}
     for k in range(5):
@@ -402,8 +402,8 @@ def test_hundred_classes(rng):
     [
         (dict(), dict(multiclass="ovr"), "multiclass='ovr' was set after fit"),
         (dict(multiclass="ovr"), dict(multiclass="ovo"), "multiclass='ovo' was set"),
-        (dict(), dict(decode="barycentre"), "decode='barycentre' was not set before"),
-        (dict(), dict(probability=True), "decode='platt' was not set before fit"),
+        (dict(), dict(decode="barycentre"), "decode='barycentre' was set after fit"),
+        (dict(), dict(probability=True), "decode='platt' was set after fit fit"),
         (dict(), dict(kernel=np.dot), "kernel=.*dot.* was set after fit"),
     ],
 )

@@ -174,7 +174,7 @@ def test_probabilities(n_classes, multiclass, kernel):
     X, y = samples(n_classes)
     model = SVC(kernel=kernel, multiclass=multiclass, probability=True, random_state=0)
     model.fit(X, y)
-    with pytest.warns(UserWarning, match="predict goes by the decision values"):
+    with pytest.warns(UserWarning, match="predict follows the decision values"):
         other = model.to_sklearn()
     assert other.decision_function(X) == pytest.approx(model.decision_function(X))
     assert other.predict_proba(X) == pytest.approx(model.predict_proba(X), abs=0.01)
@@ -201,9 +201,13 @@ def test_what_has_no_counterpart():
     X, y = samples(3)
     with pytest.raises(ValueError, match="multiclass='ecoc' has no counterpart"):
         SVC(multiclass="ecoc").fit(X, y).to_sklearn()
-    with pytest.raises(ValueError, match=r"decode='margin' with .*only decode='votes'"):
+    with pytest.raises(
+        ValueError, match=r"decode='margin' with .*counterpart, so .*; decode='votes'"
+    ):
         SVC(decode="margin").fit(X, y).to_sklearn()
-    with pytest.raises(ValueError, match=r"decode='hamming' .*only decode='margin'"):
+    with pytest.raises(
+        ValueError, match=r"decode='hamming' .*counterpart, so .*; decode='margin'"
+    ):
         SVC(multiclass="ovr", decode="hamming").fit(X, y).to_sklearn()
     with pytest.raises(NotFittedError):
         SVC().to_sklearn()
@@ -223,7 +227,7 @@ def test_subclasses_and_two_classes_of_any_scheme():
         assert np.array_equal(other.predict(X), model.predict(X))
 
 
-@pytest.mark.filterwarnings("ignore:Of the scikit-learn model, predict goes")
+@pytest.mark.filterwarnings("ignore:In the scikit-learn model predict follows")
 @pytest.mark.parametrize("kernel", model_files.KERNELS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_machine_answers_alike_on_new_samples(machine, kernel):
@@ -259,7 +263,11 @@ def test_kernel_function_takes_matrices_of_either_kind():
 def test_machines_of_scikit_learn_are_told_apart(tmp_path):
     X, y = np.eye(4), [0, 1, 0, 1]
     model = svm.SVC().fit(X, y)
-    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+    with pytest.raises(
+        ValueError, match=r"SVC is an estimator of scikit-learn.*mercer\.SVC"
+    ):
         to_sklearn(model)
-    with pytest.raises(ValueError, match=r"SVC is scikit-learn's.*mercer\.SVC"):
+    with pytest.raises(
+        ValueError, match=r"SVC is an estimator of scikit-learn.*mercer\.SVC"
+    ):
         export_libsvm(model, tmp_path / "m")

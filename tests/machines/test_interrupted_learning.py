@@ -11,7 +11,7 @@ from faults import Fault, moments
 from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.engines.cpu.held import HeldRows, sample_keys
 from mercer.kernels import RBF, Linear
-from mercer.machines.passive.parts import FeaturePart
+from mercer.machines.passive.learnt_weights import FeaturePart
 
 PLACES = ("online", "passive", "store.py", "streams.py")
 CLASSES = [0, 1, 2]
@@ -93,8 +93,8 @@ def assert_consistent(model):
     np.testing.assert_array_equal(held.side[:, :n], held.code[label].T)
     assert np.abs(beta.sum(axis=1)).max() < 1e-9
     assert (held.side[:, :n] * beta >= 0).all() and (np.abs(beta) <= cost).all()
-    assert held._keys == list(sample_keys(rows, label))
-    assert held._slot == {key: slot for slot, key in enumerate(held._keys)}
+    assert held.keys() == list(sample_keys(rows, label))
+    assert [held._index.get(key) for key in held.keys()] == list(range(n))
     bias = [c.bias for c in held.certificates()]
     np.testing.assert_array_equal(model.intercept_, bias)
     assert model.n_features_in_ == rows.shape[1]

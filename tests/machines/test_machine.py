@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC as TheirSVC
 
 from mercer import SVC, SVR, NuSVC
-from mercer.machines.base import machine
+from mercer.engines.cpu.engine import CpuEngine
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def test_prediction_has_the_precision_that_coefficients_need(
     X, y = overlapping
     used = []
 
-    def recording(kernel, left, *rest):
-        used.append(left.dtype)
-        return apply(kernel, left, *rest)
+    def recording(self, kernel, X, *rest):
+        used.append(X.dtype)
+        return apply(self, kernel, X, *rest)
 
-    apply = machine.apply
-    monkeypatch.setattr(machine, "apply", recording)
+    apply = CpuEngine.apply
+    monkeypatch.setattr(CpuEngine, "apply", recording)
     model = SVC(C=C, gamma=0.5).fit(X, y)
     assert model.converged_
     found = model.decision_function(X)
@@ -44,7 +44,7 @@ def test_prediction_has_the_precision_that_coefficients_need(
 def test_linear_prediction_needs_no_kernel_block(overlapping, monkeypatch):
     X, y = overlapping
     model = SVC(kernel="linear").fit(X, y)
-    monkeypatch.setattr(machine, "apply", None)
+    monkeypatch.setattr(CpuEngine, "apply", None)
     expected = X @ model.coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-5)
 

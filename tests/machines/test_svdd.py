@@ -189,7 +189,7 @@ def test_one_sample_is_not_outside(C):
 
 def test_a_matrix_without_ones_on_the_diagonal_is_mentioned(rng):
     X = rng.standard_normal((10, 2))
-    with pytest.warns(UserWarning, match=r"k\(x, x\) = 1, and the diagonal .* Divide"):
+    with pytest.warns(UserWarning, match=r"taken to be 1, but the diagonal .* Divide"):
         SVDD(kernel="precomputed").fit(X @ X.T)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

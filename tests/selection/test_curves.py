@@ -75,7 +75,7 @@ def test_paths_of_regression_and_defaults(digits, rng):
 
 
 def test_paths_need_a_c(digits):
-    with pytest.raises(TypeError, match="a machine with a C"):
+    with pytest.raises(TypeError, match="a machine of Mercer with a C"):
         svm_path(*digits, estimator=OneClassSVM())
     for wrong in ([], [0.0, 1.0], [np.nan]):
         with pytest.raises(ValueError, match="numbers > 0"):

@@ -20,13 +20,21 @@ def digits():
     return X[:240] / 16, y[:240]
 
 
+class Cautious(SVC):
+    """Looks at the samples before it learns."""
+
+    def fit(self, X, y, sample_weight=None):
+        assert np.isfinite(X).all()
+        return super().fit(X, y, sample_weight)
+
+
 @pytest.mark.parametrize(
     ("estimator", "grid", "reason"),
     [
-        (svm.SVC(), {"C": [1]}, "SVC is not an SVC"),
         (SVDD(), {"C": [0.5]}, "SVDD is not an SVC"),
         (svm.SVC(), {"C": [1]}, r"is the one of scikit-learn, .* Use mercer\.SVC"),
         (SVC(solver="decompose"), {"C": [1]}, "needs its own matrix"),
+        (Cautious(), {"C": [1]}, "Cautious has a fit of its own"),
         (SVC(kernel=lambda X, Z: X @ Z.T), {"C": [1]}, "function of all samples"),
     ],
 )
@@ -157,14 +165,14 @@ def test_no_fit_counts_twice(digits, caplog):
     assert "6 of 6 fits" in caplog.messages[-1]
 
 
-@pytest.mark.parametrize("place", ["_check_sample_weight", "Given.keep_weights"])
+@pytest.mark.parametrize("place", ["Evaluation._plan", "coefficients"])
 def test_an_error_on_shared_values_only_is_raised(digits, monkeypatch, place):
     """It is not taken for a fit that fails, which would fail in the plain way too."""
 
     def broken(*_, **__):
         raise KeyError("nobody expects it")
 
-    monkeypatch.setattr(f"mercer.selection.sharing.{place}", broken)
+    monkeypatch.setattr(f"mercer.selection.evaluation.{place}", broken)
     search = GridSearchCV(SVC(gamma=0.05), {"C": [1]}, cv=2)
     with pytest.raises(RuntimeError, match=r"C=1 on split 0 fails on shared.*KeyErr"):
         search.fit(*digits)

@@ -184,12 +184,12 @@ def test_scorers_that_look_at_everything(digits):
 
 
 def test_kernels_share_their_parts(digits, monkeypatch):
-    from mercer.kernels import operand
+    from mercer.engines.cpu import pair
 
     calls = []
-    original = operand.squared_distances
+    original = pair.squared_distances
     monkeypatch.setattr(
-        operand,
+        pair,
         "squared_distances",
         lambda *args: (calls.append(args[0].shape), original(*args)),
     )

@@ -9,14 +9,12 @@ import pytest
 from mercer.multiclass.codes import (
     dietterich15,
 )
-from mercer.studies import (
-    ecoc_protocol,
-    methods_protocol,
-    mnist_protocol,
-    online_methods,
-    scratch_protocol,
-    three_vs_eight,
-)
+from mercer.studies.ecoc_digits import protocol as ecoc_protocol
+from mercer.studies.kernel_methods import online as online_methods
+from mercer.studies.kernel_methods import protocol as methods_protocol
+from mercer.studies.mnist_kernels import protocol as mnist_protocol
+from mercer.studies.svm_from_scratch import protocol as scratch_protocol
+from mercer.studies.three_vs_eight import protocol as three_vs_eight
 
 
 def test_kernels_of_mnist():

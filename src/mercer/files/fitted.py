@@ -25,7 +25,7 @@ from mercer.machines.components import PCA, KernelPCA
 from mercer.machines.mkl import MKLClassifier, MKLRegressor
 from mercer.machines.one_class import OneClassSVM
 from mercer.machines.online import OnlineSVC
-from mercer.machines.passive.parts import FeaturePart
+from mercer.machines.passive.learnt_weights import FeaturePart
 from mercer.machines.svdd import SVDD
 
 __all__ = ["check_fitted"]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from mercer.kernels.operand import Operand, Pair, columns_key
+from mercer.kernels.pair import Pair, Samples, as_matrix, columns_key
 from mercer.kernels.views import (
     columns_of,
     is_named,
@@ -45,7 +45,6 @@ __all__ = [
     "Product",
     "Scaled",
     "Sum",
-    "as_operand",
     "bind_to_both",
     "is_number",
     "resolve_gamma",
@@ -84,7 +83,7 @@ class Kernel(BaseEstimator):
         """Fill one block; the array belongs to the caller."""
         raise NotImplementedError
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         """Return ``k(x, x)`` for each row, in double precision."""
         raise NotImplementedError
 
@@ -108,14 +107,15 @@ class Kernel(BaseEstimator):
         Large matrices are the business of :func:`mercer.gram_matrix`, which uses
         threads and less memory.
         """
-        bound, left, right = bind_to_both(self, X, Z)
-        shared = sum(1 for _ in self.leaves()) > 1
-        return bound.evaluate(Pair(left, right, shared=shared))
+        bound, *sides = bind_to_both(self, X, Z)
+        left, right = (Samples(side) for side in sides)
+        pair = Pair(left, left if sides[0] is sides[1] else right)
+        return bound.evaluate(pair).astype(pair.dtype, copy=False)
 
     def diag(self, X: Any) -> NDArray:
         """Return ``k(x_i, x_i)``, shape (m,)."""
-        operand = as_operand(X)
-        return with_views_of(self, X).bind(operand.X).diagonal(operand)
+        samples = Samples(as_matrix(X))
+        return with_views_of(self, X).bind(samples.X).diagonal(samples)
 
     def key(self) -> Hashable:
         """Return what tells this kernel from others in one expression."""
@@ -167,29 +167,16 @@ class Kernel(BaseEstimator):
         return Power(self, exponent)
 
 
-def as_operand(X: Any) -> Operand:
-    """Wrap a matrix, keeping single and double precision and CSR."""
-    if isinstance(X, Operand):
-        return X
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind == "c":
-        found = f"shape {X.shape} of {X.dtype}"
-        raise ValueError(f"A kernel takes matrices of rows, real numbers; got {found}.")
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    return Operand(X if sparse.issparse(X) else np.ascontiguousarray(X))
-
-
-def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Operand, Operand]:
-    """Return a kernel bound to ``Z``, or ``X`` if None, and both sides of a block."""
-    left = as_operand(X)
-    right = left if Z is None else as_operand(Z)
-    if left.X.shape[1] != right.X.shape[1]:
-        shapes = f"{left.X.shape} and {right.X.shape}"
+def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Any, Any]:
+    """Return a kernel bound to ``Z``, or ``X`` if None, and the matrices of both."""
+    left = as_matrix(X)
+    right = left if Z is None else as_matrix(Z)
+    if left.shape[1] != right.shape[1]:
+        shapes = f"{left.shape} and {right.shape}"
         raise ValueError(f"X and Z must have the same columns; got shapes {shapes}.")
-    bound = with_views_of(kernel, X if Z is None else Z).bind(right.X)
+    bound = with_views_of(kernel, X if Z is None else Z).bind(right)
     if left is not right:
-        bound.bind(left.X)  # its numbers stay; what it asks of the data holds for both
+        bound.bind(left)  # checks the data; the numbers of the kernel stay
     return bound, left, right
 
 
@@ -198,6 +185,15 @@ def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
     while isinstance(kernel, OnColumns):
         kernel, pair = kernel.kernel, pair.on(kernel.columns)
     return pair.once(kernel.key(), lambda: kernel.evaluate(pair))
+
+
+def scaled_by_both(
+    pair: Pair, values: NDArray, left: NDArray, right: NDArray
+) -> NDArray:
+    """Multiply a block by factors of its rows and factors of its columns."""
+    left, right = (side.astype(values.dtype) for side in (left, right))
+    values = pair.elementwise(pair.xp.multiply, values, left[:, None])
+    return pair.elementwise(pair.xp.multiply, values, right)
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -259,9 +255,9 @@ class Sum(_Binary):
 
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
-        return np.add(left, right, out=pair.empty(left.dtype))
+        return pair.elementwise(pair.xp.add, left, right)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return self.left.diagonal(operand) + self.right.diagonal(operand)
 
 
@@ -282,9 +278,9 @@ class Product(_Binary):
 
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
-        return np.multiply(left, right, out=pair.empty(left.dtype))
+        return pair.elementwise(pair.xp.multiply, left, right)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return self.left.diagonal(operand) * self.right.diagonal(operand)
 
 
@@ -313,10 +309,9 @@ class Scaled(Kernel):
 
     def evaluate(self, pair: Pair) -> NDArray:
         values = evaluate_once(self.kernel, pair)
-        factor = values.dtype.type(self.factor)
-        return np.multiply(values, factor, out=pair.spare(values))
+        return pair.elementwise(pair.xp.multiply, values, self.factor)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return self.factor * self.kernel.diagonal(operand)
 
 
@@ -345,24 +340,10 @@ class Power(Kernel):
         return Power(self.kernel.bind(X), int(self.exponent))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return whole_power(evaluate_once(self.kernel, pair), self.exponent, pair)
+        return pair.power(evaluate_once(self.kernel, pair), self.exponent)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return self.kernel.diagonal(operand) ** self.exponent
-
-
-def whole_power(values: NDArray, exponent: int, pair: Pair) -> NDArray:
-    """Raise to a whole power by squaring: a few passes, where ``np.power`` is slow."""
-    result = pair.empty(values.dtype)
-    if exponent == 0:
-        result[:] = 1
-        return result
-    np.copyto(result, values)
-    for bit in bin(exponent)[3:]:
-        np.multiply(result, result, out=result)
-        if bit == "1":
-            np.multiply(result, values, out=result)
-    return result
 
 
 @public("mercer.kernels")
@@ -382,8 +363,8 @@ class Normalized(Kernel):
     def bind(self, X: Any) -> Kernel:
         return Normalized(self.kernel.bind(X))
 
-    def _inverse_root(self, operand: Operand) -> NDArray:
-        def make(own: Operand) -> NDArray:
+    def _inverse_root(self, operand: Samples) -> NDArray:
+        def make(own: Samples) -> NDArray:
             diag = self.kernel.diagonal(own)
             return np.where(diag > 0, 1.0 / np.sqrt(np.where(diag > 0, diag, 1.0)), 0.0)
 
@@ -391,12 +372,10 @@ class Normalized(Kernel):
 
     def evaluate(self, pair: Pair) -> NDArray:
         values = evaluate_once(self.kernel, pair)
-        left = self._inverse_root(pair.left).astype(values.dtype)
-        right = self._inverse_root(pair.right).astype(values.dtype)
-        values = np.multiply(values, left[:, None], out=pair.spare(values))
-        return np.multiply(values, right, out=values)
+        left, right = map(self._inverse_root, (pair.left, pair.right))
+        return scaled_by_both(pair, values, left, right)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return (self._inverse_root(operand) > 0).astype(np.float64)
 
 
@@ -463,7 +442,7 @@ class OnColumns(Kernel):
     def evaluate(self, pair: Pair) -> NDArray:
         return self.kernel.evaluate(pair.on(self.columns))
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return self.kernel.diagonal(operand.columns(self.columns))
 
 

@@ -13,16 +13,15 @@ from mercer.kernels.base import (
     Kernel,
     is_number,
     resolve_gamma,
-    whole_power,
+    scaled_by_both,
 )
-from mercer.kernels.frame import squared_norms
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.pair import Pair, Samples, squared_norms
 from mercer.runtime.public import public
 
 __all__ = ["Cosine", "Linear", "Polynomial", "Sigmoid"]
 
 
-def _squared_norms(operand: Operand) -> NDArray:
+def _squared_norms(operand: Samples) -> NDArray:
     return operand.keep("squared norms", lambda own: squared_norms(own.X))
 
 
@@ -33,11 +32,8 @@ def _check_coef0(coef0: float) -> float:
 
 
 def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
-    dots = pair.dots()
-    values = np.multiply(dots, dots.dtype.type(gamma), out=pair.spare(dots))
-    if coef0:
-        values += dots.dtype.type(coef0)
-    return values
+    values = pair.elementwise(pair.xp.multiply, pair.dots(), gamma)
+    return pair.elementwise(pair.xp.add, values, coef0) if coef0 else values
 
 
 @public("mercer.kernels")
@@ -49,7 +45,7 @@ class Linear(Kernel):
     def evaluate(self, pair: Pair) -> NDArray:
         return pair.own(pair.dots())
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return _squared_norms(operand)
 
 
@@ -82,9 +78,9 @@ class Polynomial(Kernel):
 
     def evaluate(self, pair: Pair) -> NDArray:
         base = _affine(pair, self.gamma, self.coef0)
-        return base if self.degree == 1 else whole_power(base, self.degree, pair)
+        return base if self.degree == 1 else pair.power(base, self.degree)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return (self.gamma * _squared_norms(operand) + self.coef0) ** self.degree
 
 
@@ -103,9 +99,9 @@ class Sigmoid(Kernel):
 
     def evaluate(self, pair: Pair) -> NDArray:
         values = _affine(pair, self.gamma, self.coef0)
-        return np.tanh(values, out=values)
+        return pair.elementwise(pair.xp.tanh, values)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.tanh(self.gamma * _squared_norms(operand) + self.coef0)
 
 
@@ -116,16 +112,13 @@ class Cosine(Kernel):
     definiteness = Definiteness.POSITIVE
 
     @staticmethod
-    def _inverse_norms(operand: Operand) -> NDArray:
+    def _inverse_norms(operand: Samples) -> NDArray:
         norms = np.sqrt(_squared_norms(operand))
         return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
 
     def evaluate(self, pair: Pair) -> NDArray:
-        dots = pair.dots()
-        left = self._inverse_norms(pair.left).astype(dots.dtype)
-        right = self._inverse_norms(pair.right).astype(dots.dtype)
-        values = np.multiply(dots, left[:, None], out=pair.spare(dots))
-        return np.multiply(values, right, out=values)
+        left, right = map(self._inverse_norms, (pair.left, pair.right))
+        return scaled_by_both(pair, pair.dots(), left, right)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return (_squared_norms(operand) > 0).astype(np.float64)

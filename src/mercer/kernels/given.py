@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.pair import Pair, Samples
 from mercer.runtime.public import public
 
 __all__ = ["Custom", "Pairwise", "Precomputed", "call_function"]
@@ -32,7 +32,7 @@ class Precomputed(Kernel):
             "with other kernels. Combine the matrices and pass the result."
         )
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.asarray(operand.X.diagonal(), dtype=np.float64)
 
 
@@ -102,7 +102,7 @@ class Custom(Kernel):
     def evaluate(self, pair: Pair) -> NDArray:
         return call_function(self.function, pair.left.X, pair.right.X, pair.dtype)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         def blocks() -> Iterator[NDArray]:
             for first in range(0, len(operand), 128):
                 part = operand.rows(slice(first, first + 128))
@@ -132,7 +132,7 @@ class Pairwise(Custom):
         values = [[self._value(x, z) for z in right] for x in left]
         return _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         values = [self._value(x, x) for x in _samples(operand)]
         return _finite(values, np.float64)
 
@@ -147,7 +147,7 @@ class Pairwise(Custom):
         return float(np.reshape(value, ())[()])
 
 
-def _samples(operand: Operand) -> list[Any]:
+def _samples(operand: Samples) -> list[Any]:
     X = operand.X
     if sparse.issparse(X):
         return [X[[i]] for i in range(X.shape[0])]

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.exponential import exponential
-from mercer.core.histogram import additive_chi2, intersection
 from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.pair import Pair, Samples
 from mercer.runtime.public import public
 
 __all__ = ["AdditiveChi2", "Chi2", "Intersection"]
@@ -39,9 +37,9 @@ class AdditiveChi2(_Histogram):
     definiteness = Definiteness.CONDITIONAL
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return -pair.once("chi2", lambda: pair.densely(additive_chi2))
+        return pair.elementwise(pair.xp.negative, pair.chi2())
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.zeros(len(operand))
 
 
@@ -59,10 +57,9 @@ class Chi2(_Histogram):
         return Chi2(resolve_gamma(self.gamma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        distances = pair.once("chi2", lambda: pair.densely(additive_chi2))
-        return exponential(pair.own(distances), self.gamma)
+        return pair.exponential(pair.chi2(), self.gamma)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.ones(len(operand))
 
 
@@ -73,9 +70,9 @@ class Intersection(_Histogram):
     definiteness = Definiteness.POSITIVE
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return pair.densely(intersection)
+        return pair.own(pair.minima())
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         total = operand.keep(
             "row sums", lambda own: np.asarray(own.X.sum(axis=1, dtype=np.float64))
         )

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.exponential import exponential, gaussian
-from mercer.core.histogram import manhattan
 from mercer.kernels.base import Definiteness, Kernel, is_number, resolve_gamma
-from mercer.kernels.operand import Operand, Pair
+from mercer.kernels.pair import Pair, Samples
 from mercer.runtime.public import public
 
 __all__ = ["RBF", "Laplacian"]
@@ -43,14 +41,9 @@ class RBF(Kernel):
         return RBF(resolve_gamma(0.5 / sigma / sigma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        if pair.shared or pair.needs_differences(self.gamma):
-            distances = pair.squared_distances(self.gamma)
-            values = exponential(pair.own(distances), self.gamma)
-        else:
-            values = gaussian(*pair.framed_dots(self.gamma), self.gamma)
-        return values.astype(pair.dtype, copy=False)
+        return pair.gaussian(self.gamma)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.ones(len(operand))
 
 
@@ -67,8 +60,7 @@ class Laplacian(Kernel):
         return Laplacian(resolve_gamma(self.gamma, X))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        distances = pair.once("manhattan", lambda: pair.densely(manhattan))
-        return exponential(pair.own(distances), self.gamma)
+        return pair.exponential(pair.manhattan(), self.gamma)
 
-    def diagonal(self, operand: Operand) -> NDArray:
+    def diagonal(self, operand: Samples) -> NDArray:
         return np.ones(len(operand))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.gram import gram_matrix
+from mercer.engines.engine import gram_matrix
 from mercer.kernels import parse
 from mercer.plots.display import Display
 from mercer.plots.style import SHADES, load_pyplot, tick_rotation

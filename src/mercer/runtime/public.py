@@ -25,7 +25,7 @@ FORMER_MODULES = {
     "mercer.clusters": "mercer.machines.clusters",
     "mercer.components": "mercer.machines.components",
     "mercer.export": "mercer.machines.base.export",
-    "mercer.gram": "mercer.engines.cpu.gram",
+    "mercer.gram": "mercer.engines.engine",
     "mercer.libsvm": "mercer.files.libsvm",
     "mercer.mkl": "mercer.machines.mkl",
     "mercer.novelty": "mercer.machines.one_class",

@@ -2,14 +2,14 @@
 
 from mercer.datasets import train_validation_test_split
 from mercer.selection.curves import (
+    HoldoutResult,
     PathPoint,
     cross_val_decision,
+    holdout_search,
     svm_path,
     validation_curve,
 )
-from mercer.selection.holdout import HoldoutResult, holdout_search
-from mercer.selection.search import GridSearchCV, RandomizedSearchCV
-from mercer.selection.searching import Sharing
+from mercer.selection.search import GridSearchCV, RandomizedSearchCV, Sharing
 
 __all__ = [
     "GridSearchCV",

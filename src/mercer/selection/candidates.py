@@ -1,17 +1,31 @@
-"""Candidates of a search: whether they can share, and how they are scored."""
+"""Candidates of a search: whether they can share, their samples, and their scores.
+
+A machine that stands alone sees the same samples in every fold.  Behind transformers
+that learn from the training part, each fold has samples of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from scipy import sparse
+from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
+from mercer.engines.plan import Plan
+from mercer.machines.base.machine import Validated
+from mercer.machines.nusvc import NuSVC
+from mercer.machines.one_class import OneClassSVM
+from mercer.machines.svc import SVC
+from mercer.machines.svr import SVR, NuSVR
 from mercer.runtime.scikit_learn import (
     BaseScorer,
     MultimetricScorer,
@@ -22,20 +36,56 @@ from mercer.runtime.scikit_learn import (
     safe_split,
     score,
 )
-from mercer.selection.samples import Split, last_of
-from mercer.selection.sharing import why_not
-from mercer.selection.units import Entry
+from mercer.runtime.validation import validate_data
 
 __all__ = [
+    "MACHINES",
+    "Fold",
     "Request",
+    "Samples",
+    "asks_predictions_only",
     "fit_plainly",
     "group_of",
+    "is_stateless",
+    "last_of",
     "make_candidate",
-    "score_entry",
+    "not_shared",
+    "prepare",
+    "prepare_fold",
+    "score_model",
     "score_plainly",
     "weight_name",
     "within_budget",
 ]
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+#: the machines that can share kernel values
+MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+
+
+@dataclass(eq=False)
+class Fold:
+    """One split of the samples, validated."""
+
+    train: NDArray[np.intp]  #: rows of the shared samples
+    test: NDArray[np.intp]
+    valid: Validated  #: the training part
+    X_test: Any
+    y_test: Any
+    stretches: list[slice]  #: of all samples, such as the classes
+    before: Any = None  #: the fitted steps before the machine
+    plans: dict[Any, Plan] = field(default_factory=dict)  #: plans with C = 1
+    convex: dict[Any, Any] = field(default_factory=dict)  #: which problems are convex
+
+
+@dataclass(eq=False)
+class Samples:
+    """A validated matrix, and folds of it by the number of their split."""
+
+    X: Any
+    folds: dict[int, Fold]
+    is_matrix: bool = False  #: whether it is the kernel matrix itself
 
 
 class Request(NamedTuple):
@@ -95,20 +145,51 @@ def group_of(estimator: Any, params: dict[str, Any]) -> Any:
     return (*kind, joblib.hash(before))
 
 
-def score_entry(request: Request, entry: Entry) -> dict[str, Any]:
-    """Score a fitted machine that shares its kernel values."""
-    fold = entry.model._given.fold
-    train, test = request.splits[entry.split]
+def not_shared(estimator: Any) -> str:
+    """Say that an estimator cannot share kernel values, and which ones can."""
+    name = type(estimator).__name__
+    if name in {kind.__name__ for kind in MACHINES}:
+        module = type(estimator).__module__.split(".")[0]
+        owner = "scikit-learn" if module == "sklearn" else module
+        return (
+            f"this {name} is the one of {owner}, and only Mercer's can share kernel "
+            f"values. Use mercer.{name} instead"
+        )
+    known = [kind.__name__ for kind in MACHINES]
+    return f"{name} is not an {', '.join(known[:-1])} or {known[-1]} of Mercer"
+
+
+def why_not(estimator: Any) -> str | None:
+    """Return why an estimator cannot share a Gram matrix, or None if it can."""
+    if not isinstance(estimator, MACHINES):
+        return not_shared(estimator)
+    kind = next(kind for kind in MACHINES if isinstance(estimator, kind))
+    if type(estimator).fit is not kind.fit:
+        return f"{type(estimator).__name__} has a fit of its own"
+    if estimator.solver not in ("auto", "smo"):
+        return f"solver={estimator.solver!r} is to be used, and needs its own matrix"
+    if estimator._is_function():
+        return "the kernel is a function of all samples at once"
+    if getattr(estimator, "_skl_callbacks", None):
+        return "the estimator has callbacks, which watch its own fits"
+    return None
+
+
+def score_model(
+    request: Request, model: Any, whole: Any, fold: Fold, split: int
+) -> dict[str, Any]:
+    """Score a fitted machine, which may be the last step of a ``whole`` pipeline."""
+    train, test = request.splits[split]
     parts = {"test_scores": (fold.X_test, fold.y_test, test)}
     if request.return_train_score:
         y_train = None if request.y is None else safe_indexing(request.y, train)
-        parts["train_scores"] = (fold.X_train, y_train, train)
-    estimator: Any = entry.model
-    is_raw = not _asks_predictions_only(request.scorer) and (
-        isinstance(entry.whole, Pipeline) or not isinstance(request.X, np.ndarray)
+        parts["train_scores"] = (fold.valid.X, y_train, train)
+    estimator: Any = model
+    is_raw = not asks_predictions_only(request.scorer) and (
+        isinstance(whole, Pipeline) or not isinstance(request.X, np.ndarray)
     )
-    if is_raw and isinstance(entry.whole, Pipeline):
-        estimator = _rejoined(entry.whole, fold.before, entry.model)
+    if is_raw and isinstance(whole, Pipeline):
+        estimator = _rejoined(whole, fold.before, model)
     scores = {}
     for name, (X, y, rows) in parts.items():
         own = check_method_params(request.X, request.score_params, rows)
@@ -173,10 +254,10 @@ def fit_plainly(request: Request, params: dict[str, Any], split: int) -> Any:
         return model.fit(X, y, **own)
 
 
-def _asks_predictions_only(scorer: Any) -> bool:
-    """Tell whether a scorer is scikit-learn's, which looks at predictions only."""
+def asks_predictions_only(scorer: Any) -> bool:
+    """Tell whether a scorer is one of scikit-learn's that look at predictions only."""
     if isinstance(scorer, MultimetricScorer):
-        return all(_asks_predictions_only(s) for s in scorer._scorers.values())
+        return all(asks_predictions_only(s) for s in scorer._scorers.values())
     return isinstance(scorer, BaseScorer | PassthroughScorer)
 
 
@@ -186,3 +267,127 @@ def _rejoined(pipeline: Pipeline, before: Any, machine: Any) -> Pipeline:
     steps = [] if before is None else before.steps
     joined.steps = [*steps, (pipeline.steps[-1][0], machine)]
     return joined
+
+
+def last_of(estimator: Any) -> Any:
+    """Return the machine: an estimator itself, or the last step of a pipeline."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def is_stateless(estimator: Any) -> bool:
+    """Tell whether the steps before the machine learn nothing from the samples."""
+    if not isinstance(estimator, Pipeline):
+        return True
+    return all(
+        step is None or step == "passthrough" or not get_tags(step).requires_fit
+        for _, step in estimator.steps[:-1]
+    )
+
+
+def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
+    """Validate all samples at once, for steps that learn nothing."""
+    before = None
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+        before = clone(estimator)[:-1]
+        X = before.fit_transform(X, y)
+    machine = clone(last_of(estimator))
+    valid = _validated(machine, X, y)
+    is_matrix, n = machine._is_precomputed(), valid.X.shape[0]
+    rows = [(_as_rows(train, n), _as_rows(test, n)) for train, test in splits]
+    order, stretches = np.arange(n), [slice(0, n)]
+    if not is_matrix:
+        order, stretches = _arranged(_labels(machine, valid.y, n), rows)
+    place = np.argsort(order)
+    folds = {}
+    for number, (train, test) in enumerate(rows):
+        X_train, X_test, learnt = valid.X[train], valid.X[test], dict(valid.learnt)
+        if is_matrix:
+            X_train, X_test = X_train[:, train], X_test[:, train]
+            learnt["n_features_in_"] = len(train)
+        learnt["shape_fit_"] = X_train.shape
+        y_train = None if valid.y is None else valid.y[train]
+        folds[number] = Fold(
+            place[train],
+            place[test],
+            Validated(X_train, y_train, learnt, valid.views),
+            X_test,
+            None if y is None else safe_indexing(y, test),
+            stretches,
+            before,
+        )
+    return Samples(valid.X if is_matrix else valid.X[order], folds, is_matrix)
+
+
+def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> Samples:
+    """Fit the steps before the machine on one training part; validate both parts."""
+    train, test = split
+    X_train, X_test = safe_indexing(X, train), safe_indexing(X, test)
+    y_train = None if y is None else safe_indexing(y, train)
+    before = clone(estimator)[:-1]
+    X_train = before.fit_transform(X_train, y_train)
+    X_test = before.transform(X_test)
+    machine = clone(last_of(estimator))
+    valid = _validated(machine, X_train, y_train)
+    vars(machine).update(valid.learnt)
+    X_test = validate_data(
+        machine,
+        X_test,
+        dtype=[np.float64, np.float32],
+        order="C",
+        accept_sparse="csr",
+        reset=False,
+    )
+    n, m = valid.X.shape[0], X_test.shape[0]
+    if sparse.issparse(valid.X):
+        both = sparse.vstack([valid.X, X_test]).tocsr()
+    else:
+        both = np.vstack([valid.X, X_test])
+    labels = np.concatenate([_labels(machine, valid.y, n), np.full(m, -1)])
+    order, stretches = _arranged(labels, [])
+    place = np.argsort(order)
+    fold = Fold(
+        place[:n],
+        place[n:],
+        valid,
+        X_test,
+        None if y is None else safe_indexing(y, test),
+        stretches,
+        before,
+    )
+    return Samples(both[order], {number: fold})
+
+
+def _labels(machine: Any, targets: Any, n: int) -> NDArray[np.intp]:
+    """Return classes as numbers; without classes, one for all samples."""
+    if not is_classifier(machine):
+        return np.zeros(n, dtype=np.intp)
+    return np.unique(np.asarray(targets).ravel(), return_inverse=True)[1]
+
+
+def _arranged(
+    labels: NDArray[np.intp], splits: Sequence[Split]
+) -> tuple[NDArray[np.intp], list[slice]]:
+    """Return samples class by class, and within them fold by fold; and the classes.
+
+    What a problem needs of the matrix then lies in a few contiguous stretches.
+    """
+    fold = np.zeros(len(labels), dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        fold[test] = number
+    order = np.lexsort((fold, labels))
+    cuts = np.flatnonzero(np.diff(labels[order])) + 1
+    ends = [0, *cuts.tolist(), len(labels)]
+    return order, [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _validated(machine: Any, X: Any, y: Any) -> Validated:
+    """Validate samples for a machine, and targets if it takes any."""
+    if machine._is_precomputed() and not hasattr(X, "shape"):
+        raise ValueError("A precomputed kernel must be an array, not a list of lists.")
+    return machine._validated(X, y if machine._takes_targets else None)
+
+
+def _as_rows(part: Any, n: int) -> NDArray[np.intp]:
+    """Return the rows that an entry of ``cv`` stands for."""
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == bool else part.astype(np.intp) % n

@@ -1,4 +1,4 @@
-"""Curves along parameters, paths of solutions along C, and out-of-fold decisions."""
+"""Curves, paths along C, out-of-fold decisions, and studies with a held-out part."""
 
 from __future__ import annotations
 
@@ -8,20 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils import indexable
+from sklearn.utils import check_random_state, indexable
 
+from mercer.datasets import train_validation_test_split
 from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import num_samples, safe_indexing
 from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
-from mercer.selection.candidates import Request
+from mercer.selection.candidates import MACHINES, Request
 from mercer.selection.evaluation import Evaluation
 from mercer.selection.search import GridSearchCV
-from mercer.selection.sharing import MACHINES, unshared
 
-__all__ = ["PathPoint", "cross_val_decision", "svm_path", "validation_curve"]
+__all__ = [
+    "HoldoutResult",
+    "PathPoint",
+    "cross_val_decision",
+    "holdout_search",
+    "svm_path",
+    "validation_curve",
+]
 
 
 @public("mercer.selection")
@@ -214,10 +222,9 @@ def _models(
     with Bar(name, total, verbose) as bar, Threads(n_jobs) as threads:
         evaluation = Evaluation(request, threads, bar)
         evaluation.run(candidates)
-    return {
-        key: unshared(model) if hasattr(model, "_given") else model
-        for key, model in evaluation.models.items()
-    }
+    for model, _ in evaluation.models.values():
+        vars(model).pop("_known", None)
+    return {key: model for key, (model, _) in evaluation.models.items()}
 
 
 @public("mercer.selection")
@@ -290,19 +297,11 @@ def cross_val_decision(
         with Threads(n_jobs) as threads:
             evaluation = Evaluation(request, threads, bar)
             evaluation.run([{}])
-        answers = [
-            _answer(evaluation.models[0, k], X, test, method)
-            for k, (_, test) in enumerate(splits)
-        ]
-    _check_classes([evaluation.models[0, k] for k in range(len(splits))], y, method)
+        found = [evaluation.models[0, k] for k in range(len(splits))]
+        answers = [getattr(model, method)(X_test) for model, X_test in found]
+    _check_classes([model for model, _ in found], y, method)
     order = np.argsort(tests)
     return np.concatenate(answers)[order]
-
-
-def _answer(model: Any, X: Any, test: NDArray, method: str) -> NDArray:
-    given = getattr(model, "_given", None)
-    X_test = safe_indexing(X, test) if given is None else given.fold.X_test
-    return getattr(model, method)(X_test)
 
 
 def _check_classes(models: list[Any], y: Any, method: str) -> None:
@@ -316,3 +315,126 @@ def _check_classes(models: list[Any], y: Any, method: str) -> None:
             f"A training part has {fewest} of the {n_classes} classes, so that its "
             f"{method} has other columns. Use a stratified cv, or fewer folds."
         )
+
+
+@public("mercer.selection")
+class HoldoutResult(NamedTuple):
+    """What a held-out study comes to."""
+
+    best_params: dict[str, Any]
+    validation_score: float  #: of the best candidate
+    test_score: float  #: of ``model``, computed once, after everything was chosen
+    model: Any  #: the best candidate, fitted on training and validation part
+    search: GridSearchCV  #: has ``cv_results_``, with one split
+    train: NDArray[np.intp]  #: rows of the parts
+    validation: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+@public("mercer.selection")
+def holdout_search(
+    estimator: Any,
+    param_grid: Any,
+    X: Any,
+    y: Any,
+    *,
+    ratios: Sequence[float] = (0.6, 0.2, 0.2),
+    scoring: Any = None,
+    refit_on: str = "train+validation",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    cache_size: float | str = "auto",
+) -> HoldoutResult:
+    """Choose parameters on a validation part, then score once on a test part.
+
+    Candidates are fitted on the training part and compared on the validation part. The
+    best is fitted again, and this one model meets the test part, once: no choice
+    depends on it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    param_grid : dict or list of dicts
+    X : array or CSR matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+    ratios : sequence of three numbers, default=(0.6, 0.2, 0.2)
+        Shares of training, validation and test; classes have equal shares in each.
+    scoring : str or callable, default=None
+        One scorer; None is the estimator's own.
+    refit_on : {"train+validation", "train"}, default="train+validation"
+        What the chosen candidate is fitted on before it is tested.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split.
+    n_jobs, verbose, cache_size : as in :class:`GridSearchCV`
+
+    Returns
+    -------
+    HoldoutResult
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import SVC
+    >>> from mercer.selection import holdout_search
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = holdout_search(SVC(), {"C": [0.1, 1, 10]}, X, y, random_state=0)
+    >>> [len(part) for part in (found.train, found.validation, found.test)]
+    [90, 30, 30]
+    """
+    if refit_on not in ("train+validation", "train"):
+        raise ValueError(
+            f"refit_on must be 'train+validation' or 'train', got {refit_on!r}."
+        )
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"holdout_search takes one scorer, got {scoring!r}.")
+    if isinstance(getattr(estimator, "kernel", None), str) and (
+        estimator.kernel == "precomputed"
+    ):
+        raise ValueError(
+            "holdout_search splits samples, not a precomputed kernel matrix. Use "
+            "GridSearchCV with cv=[(train, validation)] on the part of the matrix."
+        )
+    X, y = indexable(X, y)
+    train, validation, test = _parts(estimator, y, ratios, random_state)
+    seen = np.concatenate([train, validation])
+    split = np.arange(len(train)), np.arange(len(train), len(seen))
+    search = GridSearchCV(
+        estimator,
+        param_grid,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        refit=refit_on == "train+validation",
+        cv=[split],
+        verbose=verbose,
+        cache_size=cache_size,
+    ).fit(safe_indexing(X, seen), safe_indexing(y, seen))
+    if refit_on == "train":
+        search._refit(safe_indexing(X, train), safe_indexing(y, train), {})
+    model = search.best_estimator_
+    scorer = check_scoring(model, scoring)
+    score = scorer(model, safe_indexing(X, test), safe_indexing(y, test))
+    return HoldoutResult(
+        search.best_params_,
+        float(search.best_score_),
+        float(score),
+        model,
+        search,
+        train,
+        validation,
+        test,
+    )
+
+
+def _parts(
+    estimator: Any, y: Any, ratios: Sequence[float], random_state: Any
+) -> list[NDArray[np.intp]]:
+    """Return the rows of the three parts, stratified where there are classes."""
+    n = num_samples(y)
+    labels = np.asarray(y) if is_classifier(estimator) else np.zeros(n, dtype=np.intp)
+    rows = np.arange(n)
+    random = check_random_state(random_state).randint(2**31 - 1)
+    parts = train_validation_test_split(
+        rows, labels, ratios=ratios, random_state=random
+    )
+    return parts[:3]

@@ -1,55 +1,75 @@
 """Candidates of a search on all folds, with as much shared between them as can be.
 
 Candidates whose kernels are equal once they have seen the training samples make up a
-*unit*: one Gram matrix, all its candidates, all its folds.  Units are dealt with one
-after the other, a few at a time where they have little work each.
+*unit*: one Gram matrix, all its candidates, all its folds.  Each machine states its
+problems in a plan; problems of all plans that differ in their bounds only are solved
+one after the other, and each machine keeps what was found for its plan.  Units are
+dealt with one after the other, a few at a time where they have little work each.
 """
 
 from __future__ import annotations
 
+import pickle
 import textwrap
 import threading
 import time
 from collections.abc import Sequence
-from copy import copy
+from copy import copy, deepcopy
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
-from mercer.engines.cpu.gram import TILES_PART, is_custom
-from mercer.engines.cpu.solve import Settings, tries_single
-from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
+from mercer.core.problem import Solution
+from mercer.engines.cpu.certificates import are_convex
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.solve import certified, tries_single
+from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes, is_custom
+from mercer.engines.plan import Plan, Settings
+from mercer.kernels.base import Definiteness, Kernel
+from mercer.machines.base.checks import QUIET
+from mercer.machines.base.machine import UNBOUNDED
+from mercer.machines.svc import SVC
 from mercer.runtime.arrays import dense_if_small
-from mercer.runtime.memory import WORKERS, budget_bytes
-from mercer.runtime.scikit_learn import check_method_params
+from mercer.runtime.scikit_learn import check_method_params, safe_indexing
 from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
+    MACHINES,
     Request,
+    Samples,
+    asks_predictions_only,
     fit_plainly,
     group_of,
+    is_stateless,
+    last_of,
     make_candidate,
-    score_entry,
+    prepare,
+    prepare_fold,
+    score_model,
     score_plainly,
     weight_name,
 )
-from mercer.selection.samples import (
-    Samples,
-    is_stateless,
-    last_of,
-    prepare,
-    prepare_fold,
-)
-from mercer.selection.sharing import Given, decide, shared_copy, take_tasks
+from mercer.selection.path import Answers, Entry, Job, Unit, jobs_of, solve_job
 from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts, exact_bytes
-from mercer.selection.units import Answers, Entry, Job, Unit, jobs_of, solve_job
 
 __all__ = ["Evaluation"]
 
 # The part of the work of a fit that is solving, for the bar.
 SOLVING = 0.8
+# What a plan depends on beside the samples, the kernel and C.
+STATED_BY = (
+    "multiclass",
+    "decode",
+    "code",
+    "probability",
+    "class_weight",
+    "positive_weight",
+    "random_state",
+)
 
 
 class NotPrecise(ArithmeticError):
@@ -62,7 +82,8 @@ class Evaluation:
     def __init__(self, request: Request, threads: Threads, bar: Bar):
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
-        self.models: dict[tuple[int, int], Any] = {}
+        #: fitted models, if they are kept, and the test samples as they see them
+        self.models: dict[tuple[int, int], tuple[Any, Any]] = {}
         #: why fits were plain ones: their candidates and splits, by the reason
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
@@ -140,20 +161,21 @@ class Evaluation:
             machine = last_of(estimator)
             for number, fold in samples.folds.items():
                 try:
-                    validated = copy(machine)
-                    vars(validated).update(fold.learnt)
-                    kernel = validated._make_kernel()
-                    key = (kernel.key(), number)
+                    key = (machine._make_kernel(fold.valid).key(), number)
                     if key not in bound:
-                        bound[key], _ = validated._bound(fold.X_train)
+                        bound[key] = machine._bound(fold.valid)[0][0]
                     kernel = bound[key]
                 except Exception as error:
                     reason = f"the kernel cannot be used: {_told(error)}"
                     self._plain(c, number, reason)
                     continue
                 unit = units.setdefault(kernel.key(), Unit(samples, kernel))
-                model = shared_copy(machine, Given(fold, kernel))
-                unit.entries.append(Entry(c, number, model, estimator, share))
+                model = copy(machine)
+                # Each fold starts from the same random numbers, as in plain fits.
+                model.random_state = deepcopy(machine.random_state)
+                unit.entries.append(
+                    Entry(c, number, model, estimator, fold, seconds=share)
+                )
         return list(units.values())
 
     def _run_units(self, samples: Samples, units: list[Unit]) -> None:
@@ -247,12 +269,11 @@ class Evaluation:
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
-                entry.model._given.gram = unit.gram
-            self._threads.map(self._ask, unit.entries)
+            self._threads.map(partial(self._ask, unit.kernel), unit.entries)
             jobs += jobs_of(unit)
             entries += unit.entries
         n_problems = {
-            id(entry): len(entry.model._given.tasks.specs)
+            id(entry): len(entry.plan.specs)
             for entry in entries
             if not entry.has_failed
         }
@@ -270,25 +291,41 @@ class Evaluation:
         jobs.sort(key=lambda job: job.size, reverse=True)
         self._threads.map(solve, jobs)
         self._threads.map(
-            lambda together: self._finish(together, answers), _by_fold(entries)
+            lambda together: self._finish(*together, answers), _by_fold(units)
         )
         for unit in units:
             unit.gram = None
         for entry in entries:
-            given = entry.model._given
-            given.gram = given.weights = None
+            entry.weights = None
             if entry.failure is not None:
                 self._again(entry, entry.failure)
 
-    def _ask(self, entry: Entry) -> None:
-        """Let a machine say which problems it wants solved."""
+    def _ask(self, kernel: Kernel, entry: Entry) -> None:
+        """Let a machine state its problems."""
         began = time.perf_counter()
         try:
             with config_context(**self._config):
-                take_tasks(entry.model, self._weights(entry))
+                if not self._config["skip_parameter_validation"]:
+                    entry.model._validate_params()
+                entry.model._check_choices()
+                entry.plan = self._plan(kernel, entry)
         except Exception as error:
             entry.failure = error
         entry.seconds += time.perf_counter() - began
+
+    @QUIET
+    def _plan(self, kernel: Kernel, entry: Entry) -> Plan:
+        model, fold, weight = entry.model, entry.fold, self._weights(entry)
+        if not isinstance(model, SVC):
+            return model._plan_for(fold.valid, weight, (kernel,))
+        # Problems that differ in C only differ in the scale of their bounds.
+        key = pickle.dumps([getattr(model, name) for name in STATED_BY])
+        if key not in fold.plans:
+            unit = copy(model)
+            unit.C = 1.0
+            fold.plans[key] = unit._plan_for(fold.valid, weight, (kernel,))
+        plan = fold.plans[key].with_costs(min(model.C, UNBOUNDED))
+        return replace(plan, kernels=(kernel,))
 
     def _weights(self, entry: Entry) -> Any:
         request = self.request
@@ -296,62 +333,74 @@ class Evaluation:
         own = check_method_params(request.X, request.fit_params, train)
         return own.get(weight_name(entry.whole))
 
-    def _finish(self, entries: list[Entry], answers: Answers) -> None:
-        """Let machines of one fold go on from the solutions, and score them."""
+    def _finish(self, gram: SharedGram, entries: list[Entry], answers: Answers) -> None:
+        """Let machines of one fold keep what was found, and score them."""
         request = self.request
-        # What users set was checked the first time.
+        # What users set was checked when the machines stated their problems.
         with config_context(**{**self._config, "skip_parameter_validation": True}):
             for entry in entries:
-                self._complete(entry, answers)
+                if not entry.has_failed:
+                    self._complete(gram, entry, answers)
             good = [entry for entry in entries if not entry.has_failed]
             began = time.perf_counter()
-            sharp = [
-                given
-                for given, model in ((e.model._given, e.model) for e in good)
-                if not given.is_coarse(model.tol, model._is_precomputed())
-            ]
+            sharp = [entry for entry in good if not _is_coarse(gram, entry)]
             if sharp:
-                decide(sharp)
+                decide(gram, sharp)
                 if request.return_train_score:
-                    decide(sharp, on_train=True)
+                    decide(gram, sharp, on_train=True)
             share = (time.perf_counter() - began) / max(len(good), 1)
             for entry in good:
                 began = time.perf_counter()
-                scores = {} if request.scorer is None else score_entry(request, entry)
+                model, fold, scores = entry.model, entry.fold, {}
+                if request.scorer is not None:
+                    scores = score_model(request, model, entry.whole, fold, entry.split)
                 fit_time, score_time = entry.seconds, time.perf_counter() - began
                 result = {
                     "fit_error": None,
                     **scores,
-                    "n_test_samples": len(entry.model._given.fold.test),
+                    "n_test_samples": len(fold.test),
                     "fit_time": fit_time,
                     "score_time": score_time + share,
                 }
                 if request.keeps_models:
-                    self.models[entry.candidate, entry.split] = entry.model
+                    self.models[entry.candidate, entry.split] = model, fold.X_test
                 self._note(entry.candidate, entry.split, result)
 
-    def _complete(self, entry: Entry, answers: Answers) -> None:
-        """Run the second half of ``fit``."""
-        if entry.has_failed:
-            return
-        given = entry.model._given
-        solved = [answers[id(entry), t] for t in range(len(given.tasks.specs))]
-        given.solutions = [s.solution for s in solved if s.solution is not None]
+    @QUIET
+    def _complete(self, gram: SharedGram, entry: Entry, answers: Answers) -> None:
+        """Let a machine keep what was found."""
         began = time.perf_counter()
-        fold = given.fold
+        plan, model = entry.plan, entry.model
+        solved = [answers[id(entry), t] for t in range(len(plan.specs))]
         try:
-            if len(given.solutions) < len(solved):
+            solutions = [s.solution for s in solved if s.solution is not None]
+            if len(solutions) < len(solved):
                 errors = [s.error for s in solved if s.error is not None]
-                precision = "single" if given.gram.matrix.itemsize == 4 else "double"
+                precision = "single" if gram.matrix.itemsize == 4 else "double"
                 raise NotPrecise(
-                    f"{precision} precision is not enough for tol={entry.model.tol}, "
+                    f"{precision} precision is not enough for tol={model.tol}, "
                     f"with rounding errors of {np.max(errors):.0e} in decision values"
                 )
-            entry.model.fit(fold.X_train, fold.y_train, self._weights(entry))
+            found = certified(plan, solutions, _verdicts(gram, entry))
+            machines = model._keep_machines(plan, found)
+            entry.weights = coefficients(gram, entry, machines)
+            if self._needs_support(gram, entry):
+                model._keep_support(plan, machines)
         except Exception as error:
             entry.failure = error
-        given.tasks = given.solutions = None
+        entry.plan = None
         entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
+
+    def _needs_support(self, gram: SharedGram, entry: Entry) -> bool:
+        """Tell whether anybody will ask a model for more than known predictions."""
+        request, model = self.request, entry.model
+        return (
+            request.keeps_models
+            or type(model) not in MACHINES
+            or not asks_predictions_only(request.scorer)
+            or hasattr(model, "_means")
+            or _is_coarse(gram, entry)
+        )
 
     def _again(self, entry: Entry, failure: Exception) -> None:
         """Fit in the plain way what could not be fitted on shared kernel values."""
@@ -374,7 +423,8 @@ class Evaluation:
         self.plain.setdefault(reason, []).append((c, split))
         if self.request.scorer is None:
             model = fit_plainly(self.request, self._candidates[c], split)
-            self.models[c, split] = model
+            test = self.request.splits[split][1]
+            self.models[c, split] = model, safe_indexing(self.request.X, test)
             self._note(c, split, {})
             return
         self._note(c, split, score_plainly(self.request, self._candidates[c], split))
@@ -408,10 +458,65 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
-def _by_fold(entries: list[Entry]) -> list[list[Entry]]:
+def _by_fold(units: list[Unit]) -> list[tuple[SharedGram, list[Entry]]]:
     """Bring entries of the same fold and Gram matrix together."""
-    groups: dict[Any, list[Entry]] = {}
-    for entry in entries:
-        key = (id(entry.model._given.gram), entry.split)
-        groups.setdefault(key, []).append(entry)
+    groups: dict[Any, tuple[SharedGram, list[Entry]]] = {}
+    for unit in units:
+        for entry in unit.entries:
+            together = groups.setdefault((id(unit), entry.split), (unit.gram, []))
+            together[1].append(entry)
     return list(groups.values())
+
+
+def _verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
+    """Tell which of the machines' problems are convex."""
+    plan, fold = entry.plan, entry.fold
+    if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
+        return [True] * len(plan.machines)
+    # Problems that differ in the size of their bounds only are alike in this.
+    moves = [(s.blocks, (s.problem.hi > s.problem.lo).tobytes()) for s in plan.specs]
+    key = (plan.kernel.key(), *moves)
+    if key not in fold.convex:
+        samples = fold.train[plan.order]
+        fold.convex[key] = are_convex(
+            plan.kernel,
+            lambda rows: gram.matrix[np.ix_(samples[rows], samples[rows])],
+            [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines],
+        )
+    return fold.convex[key]
+
+
+def coefficients(gram: SharedGram, entry: Entry, machines: list[Solution]) -> NDArray:
+    """Return the coefficients of all samples, shape (n, n_tasks)."""
+    plan = entry.plan
+    weights = np.zeros((len(gram.matrix), len(machines)), dtype=gram.matrix.dtype)
+    for t, (spec, machine) in enumerate(zip(plan.machines, machines, strict=True)):
+        rows = entry.fold.train[plan.rows(spec)]
+        weights[rows, t] = np.bincount(spec.problem.row, machine.beta, len(rows))
+    return weights
+
+
+def _is_coarse(gram: SharedGram, entry: Entry) -> bool:
+    """Tell whether rounding in single precision could matter beside ``tol``."""
+    if gram.matrix.dtype == np.float64 or entry.model._is_precomputed():
+        return False
+    largest = np.abs(gram.matrix.diagonal()).max()
+    spread = np.linalg.norm(entry.weights, axis=0).max(initial=0.0)
+    return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * entry.model.tol)
+
+
+def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) -> None:
+    """Let machines of one fold know their decision values, but for the bias."""
+    fold = entries[0].fold
+    values = gram.matrix[fold.train if on_train else fold.test]
+    weights = np.hstack([entry.weights for entry in entries])
+    result = np.zeros((len(values), weights.shape[1]))
+    for stretch in fold.stretches:
+        part = weights[stretch]
+        used = np.flatnonzero(part.any(axis=0))
+        # Samples of the other parts have no weight.
+        result[:, used] += values[:, stretch] @ part[:, used]
+    ends = np.cumsum([entry.weights.shape[1] for entry in entries])[:-1]
+    X = fold.valid.X if on_train else fold.X_test
+    for entry, own in zip(entries, np.split(result, ends, axis=1), strict=True):
+        entry.model._known = (*entry.model._known, (X, own))

@@ -1,8 +1,10 @@
 r"""Problems that differ in their bounds only, one after the other on one matrix.
 
-Along ascending bounds (C, weights) the best multiple of one solution is where the next
+A job gathers the kernel values of the samples of some problems, and solves on them all
+problems that differ in their bounds only: chains through the candidates.  Along
+ascending bounds (C, weights) the best multiple of one solution is where the next
 problem begins (see :mod:`mercer.core.smo`).  Where sums are prescribed (:math:`\nu`),
-what the clipped solution lacks is filled up where the gradient asks for it most.
+mass that the clipped solution lacks is added where the gradient asks for it most.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +26,8 @@ from mercer.core.problem import (
     is_feasible,
     layout,
 )
-from mercer.core.rows import add_rows, gather_square
 from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
+from mercer.core.tiles import add_rows, gather_square
 from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
@@ -32,9 +35,24 @@ from mercer.engines.cpu.solve import (
     SAFETY,
     solve_and_polish,
 )
+from mercer.kernels.base import Kernel
+from mercer.selection.candidates import Fold, Samples
 from mercer.selection.stored import SharedGram
 
-__all__ = ["Link", "Solved", "gathered", "sampled", "solve_chain"]
+__all__ = [
+    "Answers",
+    "Entry",
+    "Job",
+    "Link",
+    "Solved",
+    "Unit",
+    "jobs_of",
+    "solve_chain",
+    "solve_job",
+]
+
+# Chains that one job solves on a matrix that it gathers.
+CHAINS_PER_JOB = 4
 
 _thread = threading.local()
 
@@ -258,3 +276,96 @@ def _fill_up(
     fresh = np.zeros(len(f))
     _add(square, row, new_beta, fresh)
     return new_beta, fresh
+
+
+Answers = dict[tuple[int, int], Solved]  #: by entry (its id) and problem
+
+
+@dataclass(eq=False)
+class Entry:
+    """One candidate on one split."""
+
+    candidate: int
+    split: int
+    model: Any  #: the machine, to be fitted
+    whole: Any  #: the candidate, of which the machine may be the last step only
+    fold: Fold
+    plan: Any = None  #: the problems that the machine states
+    weights: Any = None  #: coefficients of all samples, (n, n_tasks)
+    seconds: float = 0.0
+    failure: Exception | None = None  #: why the shared fit did not come to an end
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the shared fit did not come to an end."""
+        return self.failure is not None
+
+
+@dataclass(eq=False)
+class Unit:
+    """Entries with one kernel on the same samples."""
+
+    samples: Samples
+    kernel: Kernel
+    entries: list[Entry] = field(default_factory=list)
+    gram: Any = None  #: the shared kernel values, while they are there
+
+
+class Job(NamedTuple):
+    """Chains of problems on the same samples."""
+
+    gram: SharedGram
+    rows: NDArray[np.intp]  #: of the Gram matrix
+    chains: list[list[tuple[Entry, int]]]
+
+    @property
+    def size(self) -> int:
+        """A measure of the work."""
+        return len(self.rows) * sum(map(len, self.chains))
+
+
+def jobs_of(unit: Unit) -> list[Job]:
+    """Bring together the problems of a unit that are about the same samples."""
+    if unit.gram is None:
+        return []
+    chains: dict[tuple, dict[tuple, list[tuple[Entry, int]]]] = {}
+    for entry in unit.entries:
+        if entry.has_failed:
+            continue
+        plan = entry.plan
+        for t, spec in enumerate(plan.specs):
+            # The blocks are the classes, or there is one of all samples.
+            key = (entry.split, len(plan.starts), spec.blocks)
+            # Problems of one kind have the same variables.
+            kind = (type(entry.model), len(plan.specs), t)
+            chains.setdefault(key, {}).setdefault(kind, []).append((entry, t))
+    jobs = []
+    for alike in chains.values():
+        lists = list(alike.values())
+        entry, t = lists[0][0]
+        rows = entry.fold.train[entry.plan.rows(entry.plan.specs[t])]
+        for first in range(0, len(lists), CHAINS_PER_JOB):
+            part = lists[first : first + CHAINS_PER_JOB]
+            jobs.append(Job(unit.gram, rows, part))
+    return jobs
+
+
+def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
+    """Solve all problems of a job; shrinking may copy ``room`` bytes."""
+    square = gathered(job.gram.matrix, job.rows)
+    exact = sampled(job.gram, job.rows)
+    answers: Answers = {}
+    for chain in job.chains:
+        links = [
+            Link(
+                entry.plan.specs[t].problem,
+                entry.model.tol,
+                entry.model.max_iter,
+                entry.model.shrinking,
+            )
+            for entry, t in chain
+        ]
+        found = solve_chain(square, exact, links, stop, room)
+        for (entry, t), solved in zip(chain, found, strict=True):
+            answers[id(entry), t] = solved
+    return answers

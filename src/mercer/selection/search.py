@@ -2,19 +2,319 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from inspect import signature
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn import model_selection
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
 
+from mercer.machines.base.machine import KernelMachine
+from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
-from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.selection.searching import SharedSearch
+from mercer.runtime.scikit_learn import (
+    BaseLibSVM,
+    BaseSearchCV,
+    Interval,
+    MultimetricScorer,
+    StrOptions,
+    check_method_params,
+    insert_error_scores,
+    warn_or_raise_about_fit_failures,
+)
+from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
+from mercer.selection.bar import Bar
+from mercer.selection.candidates import (
+    MACHINES,
+    Request,
+    last_of,
+    not_shared,
+    within_budget,
+)
+from mercer.selection.evaluation import Evaluation
 
-__all__ = ["GridSearchCV", "RandomizedSearchCV"]
+__all__ = ["GridSearchCV", "RandomizedSearchCV", "Sharing"]
 
 _CACHE_SIZE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
+# Candidates that a warning names, for each reason.
+MOST_NAMED = 5
+
+
+@public("mercer.selection")
+class Sharing(NamedTuple):
+    """How much of a search was shared."""
+
+    n_shared: int  #: fits on kernel values that others used too
+    n_plain: int  #: fits that had to be plain ones
+    n_grams: int  #: Gram matrices that were computed
+    reasons: dict[str, int]  #: why fits were plain ones, and how many
+
+
+class SharedSearch(BaseSearchCV):
+    """What both searches do in another way than scikit-learn's."""
+
+    cv_results_: dict[str, Any]
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Evaluate all candidates, and fit the best on all samples.
+
+        Ctrl-C ends the search early: the candidates that are finished are compared,
+        and the best of them is fitted. If none is finished, or Ctrl-C comes during
+        that last fit, the search is what it was before.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : array of shape (n_samples,), default=None
+            Their classes or values.
+        **params : dict
+            ``sample_weight`` and ``groups``, as in scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        for name in ("interrupted_", "sharing_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if not self._may_have_kernel():
+            return super().fit(X, y, **params)
+        self.interrupted_ = False
+        reason = self._why_plain()
+        if reason is not None:
+            _warn_plain(reason)
+            super().fit(X, y, **params)
+            n_fits = len(self.cv_results_["params"]) * self.n_splits_
+            self.sharing_ = Sharing(0, n_fits, 0, {reason: n_fits})
+            return self
+        return self._fit_shared(X, y, params)
+
+    def _may_have_kernel(self) -> bool:
+        """Tell whether there may be kernel values, which users expect to be shared."""
+        if isinstance(last_of(self.estimator), KernelMachine | BaseLibSVM):
+            return True
+        return self._replaces_machine()
+
+    def _why_plain(self) -> str | None:
+        """Return why nothing at all can be shared, or None."""
+        if getattr(self, "_skl_callbacks", None):
+            return "the search has callbacks, which watch every fit"
+        machine = last_of(self.estimator)
+        if isinstance(machine, MACHINES):
+            return None
+        if self._replaces_machine():
+            return None
+        return not_shared(machine)
+
+    def _replaces_machine(self) -> bool:
+        """Tell whether candidates put machines of their own into a pipeline."""
+        if last_of(self.estimator) is self.estimator:
+            return False
+        last = self.estimator.steps[-1][0]
+        return any(last in grid for grid in _as_list(self._searched()))
+
+    def _searched(self) -> Any:
+        raise NotImplementedError
+
+    def _fit_shared(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        context = self._init_callback_context(
+            max_subtasks=1 + (self.refit is not False)
+        ).call_on_fit_task_begin(estimator=self, X=X, y=y)
+        self._checked_cv_orig = check_cv(
+            self.cv, y, classifier=is_classifier(self.estimator)
+        )
+        self.n_splits_ = self._checked_cv_orig.get_n_splits(
+            X, y, **routed.splitter.split
+        )
+        self.sharing_ = Sharing(0, 0, 0, {})
+        record = _Record(self)
+
+        def evaluate(
+            candidates: Any, cv: Any = None, more_results: Any = None, **_: Any
+        ) -> dict[str, Any]:
+            splitter = cv or self._checked_cv_orig
+            request = Request(
+                self.estimator,
+                X,
+                y,
+                list(splitter.split(X, y, **routed.splitter.split)),
+                scorers,
+                routed.estimator.fit,
+                routed.scorer.score,
+                self.return_train_score,
+                self.error_score,
+                self.cache_size,
+            )
+            record.add(*self._evaluate(request, list(candidates)), more_results)
+            return record.results
+
+        if "callback_ctx" in signature(self._run_search).parameters:
+            self._run_search(evaluate, callback_ctx=context)
+        else:  # of a subclass that is written as scikit-learn's documentation says
+            self._run_search(evaluate)
+        self._choose(record, refit_metric)
+        if self.refit:
+            self._refit(X, y, routed.estimator.fit)
+        is_many = isinstance(scorers, MultimetricScorer)
+        self.scorer_ = scorers._scorers if is_many else scorers
+        self.cv_results_ = record.results
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+        return self
+
+    def _evaluate(
+        self, request: Request, candidates: list[dict[str, Any]]
+    ) -> tuple[list[int], list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return which candidates are finished, they themselves, and their results."""
+        n_splits = len(request.splits)
+        if n_splits != self.n_splits_:
+            raise ValueError(
+                "cv.split and cv.get_n_splits return inconsistent results. Expected "
+                f"{self.n_splits_} splits, got {n_splits}"
+            )
+        if not candidates or not n_splits:
+            raise ValueError(
+                "No fits were performed. Was the CV iterator empty? Were there no "
+                "candidates?"
+            )
+        name = type(self).__name__
+        total = len(candidates) * n_splits
+        evaluation: Any = None
+        try:
+            with (
+                Bar(name, total, int(self.verbose)) as bar,
+                Threads(self.n_jobs) as threads,
+            ):
+                evaluation = Evaluation(request, threads, bar)
+                evaluation.run(candidates)
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+        done = [] if evaluation is None else evaluation.finished()
+        if self.interrupted_:
+            if not done:
+                raise KeyboardInterrupt
+            warn_user(
+                f"{name} was interrupted: {len(done)} of {len(candidates)} candidates "
+                "are finished, and the best of them is taken."
+            )
+        self._note_sharing(evaluation)
+        out = [evaluation.results[c, k] for c in done for k in range(n_splits)]
+        warn_or_raise_about_fit_failures(out, self.error_score)
+        if callable(self.scoring):
+            insert_error_scores(out, self.error_score)
+        return done, [candidates[c] for c in done], out
+
+    def _note_sharing(self, evaluation: Evaluation) -> None:
+        counts = {reason: len(fits) for reason, fits in evaluation.plain.items()}
+        n_plain = sum(counts.values())
+        n_shared = len(evaluation.results) - n_plain
+        old = self.sharing_
+        self.sharing_ = Sharing(
+            old.n_shared + n_shared,
+            old.n_plain + n_plain,
+            old.n_grams + evaluation.n_grams,
+            dict(Counter(old.reasons) + Counter(counts)),
+        )
+        if counts:
+            _warn_plain("; ".join(_fits_in_words(evaluation)))
+
+    def _choose(self, record: _Record, refit_metric: Any) -> None:
+        """Find the best candidate."""
+        first = record.out[0]["test_scores"]
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        if self.refit or not self.multimetric_:
+            results = record.results
+            self.best_index_ = self._select_best_index(
+                self.refit, refit_metric, results
+            )
+            if not callable(self.refit):
+                scores = results[f"mean_test_{refit_metric}"]
+                self.best_score_ = scores[self.best_index_]
+            self.best_params_ = results["params"][self.best_index_]
+
+    def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+        """Fit the best candidate on all samples."""
+        self.best_estimator_ = clone(self.estimator).set_params(
+            **clone(self.best_params_, safe=False)
+        )
+        began = time.time()
+        targets = () if y is None else (y,)
+        with within_budget(self.best_estimator_, self.cache_size):
+            self.best_estimator_.fit(X, *targets, **fit_params)
+        self.refit_time_ = time.time() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+class _Record:
+    """The results of a search so far, in scikit-learn's form."""
+
+    def __init__(self, search: Any):
+        self._search = search
+        self._params: list[dict[str, Any]] = []
+        self._more: dict[str, list] = defaultdict(list)
+        self.out: list[dict[str, Any]] = []
+        self.results: dict[str, Any] = {}
+
+    def add(
+        self,
+        done: list[int],
+        params: list[dict[str, Any]],
+        out: list[dict[str, Any]],
+        more: dict[str, list] | None,
+    ) -> None:
+        self._params.extend(params)
+        self.out.extend(out)
+        for key, values in (more or {}).items():
+            self._more[key].extend(values[c] for c in done)
+        self.results = self._search._format_results(
+            self._params, self._search.n_splits_, self.out, self._more
+        )
+
+
+def _as_list(grid: Any) -> list[Any]:
+    return [grid] if hasattr(grid, "keys") else list(grid)
+
+
+def _fits_in_words(evaluation: Evaluation) -> Iterator[str]:
+    """Say why fits were plain ones, and which candidates these fits belong to."""
+    for reason, fits in evaluation.plain.items():
+        if len(fits) == len(evaluation.results):
+            yield f"{reason} (all {len(fits)} fits)"
+            continue
+        splits: dict[int, list[str]] = {}
+        for c, split in fits:
+            splits.setdefault(c, []).append(str(split))
+        named = [
+            f"{evaluation.describe(c)} on split {', '.join(numbers)}"
+            for c, numbers in list(splits.items())[:MOST_NAMED]
+        ]
+        if len(splits) > MOST_NAMED:
+            named.append(f"{len(splits) - MOST_NAMED} more candidates")
+        yield f"{reason} ({len(fits)} fits: {'; '.join(named)})"
+
+
+def _warn_plain(told: str) -> None:
+    warn_user(
+        "Kernel values could not be shared between all fits, and some were computed "
+        f"on their own: {told}."
+    )
 
 
 @public("mercer.selection")

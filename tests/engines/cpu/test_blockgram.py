@@ -5,8 +5,8 @@ import pytest
 
 from mercer import SVC, gram_matrix, kernels
 from mercer.engines.cpu import solve as solvers
-from mercer.engines.cpu.blocks import BlockGram
-from mercer.kernels.operand import Operand
+from mercer.engines.cpu.gram import BlockGram
+from mercer.engines.cpu.pair import Operand
 from mercer.runtime.threads import Threads
 
 KERNEL = kernels.RBF(0.3)
@@ -20,7 +20,7 @@ def X(request, rng):
 
 @pytest.mark.parametrize("wide", [1, 30, 1000])
 def test_squares(X, wide, monkeypatch):
-    monkeypatch.setattr("mercer.engines.cpu.blocks.RUN_COLUMNS", wide)
+    monkeypatch.setattr("mercer.engines.cpu.gram.RUN_COLUMNS", wide)
     K = gram_matrix(KERNEL, X)
     choices = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 3), (3, 4), (0, 1, 4), (3,)]
     with Threads(2) as threads:

@@ -12,7 +12,7 @@ from mercer.core.problem import certify, layout
 from mercer.core.smo import minimise_pairs
 from mercer.engines.cpu.decompose import Task, decompose, refresh
 from mercer.engines.cpu.gram import RowGram, WholeGram
-from mercer.kernels.operand import Operand
+from mercer.engines.cpu.pair import Operand
 from mercer.runtime.threads import Threads
 
 RBF = kernels.RBF(gamma=0.2)

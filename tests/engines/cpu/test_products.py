@@ -3,14 +3,16 @@ import pytest
 from scipy import sparse
 
 from mercer import gram_matrix
+from mercer.engines.cpu import products
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.products import (
     STRIP_ROWS,
     GivenProduct,
     GramProduct,
     centred_times,
 )
+from mercer.engines.cpu.tiles import USUAL
 from mercer.kernels import RBF, Custom, Linear
-from mercer.kernels.operand import Operand
 from mercer.runtime.threads import Threads
 
 N = 2 * STRIP_ROWS + 37  # strips of unequal height
@@ -37,6 +39,19 @@ def test_products_whatever_is_kept(X, rng, budget, dtype):
         assert (product.whole() == product.whole().T).all()
         index = np.array([3, 300, 3])
         assert np.abs(product.columns(index) - K[:, index]).max() < 1e-5
+
+
+def test_what_is_kept_does_not_show_in_the_last_bit(rng, monkeypatch):
+    # Tiles of one size: a budget that is too small for these may show.
+    monkeypatch.setattr(products, "plan_tiles", lambda *_, **__: USUAL)
+    X, V = rng.standard_normal((2100, 5)), rng.standard_normal((2100, 4))
+    with Threads(2) as threads:
+        found = [
+            GramProduct(RBF(0.3), Operand(X), budget, threads).times(V)
+            for budget in (0, 8 * STRIP_ROWS * 2100 + 10, 10**9)
+        ]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
 
 
 def test_memory_stays_in_the_budget(X):

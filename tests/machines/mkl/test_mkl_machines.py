@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV
 import mercer
 from mercer import SVC, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, name_columns
-from mercer.machines.mkl import inmemory, learning, machine, problem
-from mercer.machines.mkl.learning import compute_products
+from mercer.machines.mkl import inmemory, joint_problem, methods, multi_kernel
+from mercer.machines.mkl.methods import compute_products
 
 METHODS = ["uniform", "alignment", "group-lasso", "smo", "simple"]
 
@@ -322,7 +322,7 @@ def test_an_unconverged_fit_says_so(data, method, max_iter):
 
 @pytest.mark.parametrize("method", ["uniform", "group-lasso", "simple"])
 def test_no_further_round_follows_a_machine_without_end(data, method, monkeypatch):
-    for module in (problem, inmemory):
+    for module in (joint_problem, inmemory):
         monkeypatch.setattr(module, "MOST_STEPS", 20)
     model = MKLClassifier(KERNELS, method=method, C=1e3, tol=1e-6)
     with pytest.warns(ConvergenceWarning, match="after 1 rounds.* lower C"):
@@ -331,8 +331,8 @@ def test_no_further_round_follows_a_machine_without_end(data, method, monkeypatc
 
 
 def test_the_limit_that_is_not_the_users_is_named(data, monkeypatch):
-    monkeypatch.setattr(machine, "MOST_ROUNDS", 2)
-    with pytest.warns(ConvergenceWarning, match=r"after 2 rounds.* raise max_iter"):
+    monkeypatch.setattr(multi_kernel, "MOST_ROUNDS", 2)
+    with pytest.warns(ConvergenceWarning, match=r"after 2 rounds.* above this limit"):
         model = MKLClassifier(KERNELS, method="group-lasso", tol=1e-9).fit(*data[:2])
     assert not model.converged_
 
@@ -424,11 +424,11 @@ def test_a_gap_that_rounding_may_spoil_is_settled_in_double_precision(
         compute_products(problem, kernel, data, samples)
 
     monkeypatch.setattr(
-        learning,
+        methods,
         "rounding_errors",
         lambda _kernel, _data, tasks, *_: np.full(len(tasks), error),
     )
-    monkeypatch.setattr(learning, "compute_products", settle)
+    monkeypatch.setattr(methods, "compute_products", settle)
     tol = 1e-4
     model = MKLClassifier(KERNELS, method="group-lasso", p=2, tol=tol).fit(X, y)
     assert model.converged_

@@ -207,7 +207,7 @@ def test_classes_may_come_later(rng):
     )
     only = online().partial_fit(X[y == 1], y[y == 1], classes=[0, 1, 2])
     assert (only.predict(X) == 1).all()
-    with pytest.raises(ValueError, match="not announced"):
+    with pytest.raises(ValueError, match="unknown classes"):
         model.partial_fit(X[:1], [7])
     with pytest.raises(ValueError, match="not the same"):
         model.partial_fit(X[:1], [0], classes=[0, 1])
@@ -216,7 +216,7 @@ def test_classes_may_come_later(rng):
 def test_a_failed_first_call_leaves_nothing_behind(rng):
     X, y = blobs(rng)
     model = online()
-    with pytest.raises(ValueError, match="not announced"):
+    with pytest.raises(ValueError, match="unknown classes"):
         model.partial_fit(X, y, classes=[0, 1])
     with pytest.raises(NotFittedError):
         model.predict(X)
@@ -293,7 +293,7 @@ def test_fit_counts_samples_that_are_the_same(kernel, n_classes, rng):
 def test_too_large_samples_leave_the_model_as_it_is(method, kernel, rng):
     X, y = blobs(rng)
     model = online(method=method, kernel=kernel)
-    with pytest.raises(ValueError, match="too large values"):
+    with pytest.raises(ValueError, match=r"too large.*Nothing was learnt"):
         model.partial_fit(X[:3] * 1e200, y[:3], classes=range(3))
     model.partial_fit(X[:100], y[:100], classes=range(3))
     before = model.decision_function(X)

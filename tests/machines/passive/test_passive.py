@@ -196,7 +196,7 @@ def test_groups_and_single_samples_are_the_same(kernel, rng):
 
 def test_refusals(rng):
     X, y = samples(rng, 30)
-    with pytest.raises(ValueError, match="is for a kernel"):
+    with pytest.raises(ValueError, match="needs a kernel"):
         PassiveAggressiveClassifier(budget=5).fit(X, y)
     with pytest.raises(ValueError, match="balanced"):
         PassiveAggressiveClassifier(class_weight="balanced").partial_fit(

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
-from mercer.engines.cpu.coefficients import coefficient_matrix
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cpu.gram import TILES_PART, WholeGram, own_scratch, run_tiles
-from mercer.kernels.base import Definiteness, Kernel, evaluate_once
-from mercer.kernels.operand import Operand, Pair
-from mercer.runtime.memory import WORKERS, divide
-from mercer.runtime.threads import Threads
+from mercer.engines.cpu.gram import WholeGram
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import (
+    TILES_PART,
+    WORKERS,
+    Tiles,
+    Workers,
+    coefficient_matrix,
+    divide,
+)
+from mercer.kernels.base import Definiteness, Kernel
 
 __all__ = [
     "Values",
@@ -24,6 +31,7 @@ __all__ = [
     "are_convex",
     "are_spoilt",
     "certifying_bytes",
+    "coarse_part",
     "is_definite",
     "kernel_values",
     "products_on_support",
@@ -89,7 +97,7 @@ def rounding_errors(
     kernel: Kernel,
     data: Operand | WholeGram,
     tasks: list[Task],
-    threads: Threads,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
@@ -105,18 +113,20 @@ def rounding_errors(
     )
     used = np.flatnonzero(np.diff(coefficients.indptr))
 
-    def products(part: NDArray) -> NDArray:
+    tiles = Tiles(kernel, None, threads, shared=True)
+
+    def products(where: slice) -> NDArray:
+        part = used[where]
         if isinstance(data, WholeGram):
             values = data.matrix[np.ix_(sample, part)].astype(np.float64)
         else:
-            both = [_in_double(data, rows) for rows in (sample, part)]
-            values = kernel.evaluate(Pair(*both))
+            values = tiles(_in_double(data, sample), _in_double(data, part))
         return (coefficients[part].T @ values.T).T
 
     room = divide(certifying_bytes(kernel, budget), _wanted(kernel))
     most = max(LEAST_PART, PART * room.each // _wanted(kernel))
-    parts = [used[first : first + most] for first in range(0, len(used), most)]
-    found = run_tiles([kernel], threads, products, parts, room.at_once)
+    parts = ranges(0, len(used), most, even=False)
+    found = tiles.run(products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
@@ -127,33 +137,71 @@ def rounding_errors(
     return errors
 
 
-def refine(
-    kernel: Kernel,
-    data: Operand,
-    tasks: Sequence[Task],
-    threads: Threads,
-    budget: int | None = None,
-) -> None:
-    """Compute ``f`` anew on the support vectors, in double precision.
+def coarse_part(
+    problem: DualProblem, solution: Solution, samples: NDArray
+) -> dict[str, NDArray]:
+    """Return what :func:`refine` needs of a solution in single precision.
 
-    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
-    samples that are not support vectors hardly add to it. The KKT gap stays that of the
-    solver, for which rounding errors are estimated.
+    These are its variables on support vectors; ``samples`` are those of its rows.
     """
-    tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
-    found = products_on_support([kernel], data, tasks, threads, budget)
-    for task, (rows, values) in zip(tasks, found, strict=True):
-        before = task.certificate or certify(task.problem, task.beta, task.f)
+    p, lo, hi, _, row, group = problem
+    by_row = np.bincount(row, solution.beta, len(solution.f))
+    used = np.flatnonzero(by_row[row])
+    multipliers = np.asarray(solution.multipliers)
+    return {
+        "sample": samples[row[used]],
+        "beta": solution.beta[used],
+        "f": solution.f[row[used]],
+        "linear": p[used],
+        "multiplier": multipliers[group[used]],
+        "lo": lo[used],
+        "hi": hi[used],
+    }
+
+
+def refine(
+    parts: Sequence[dict[str, NDArray]],
+    kernel: Kernel,
+    vectors: Any,
+    support: NDArray,
+    threads: Workers | None,
+    budget: int | None = None,
+) -> list[tuple[float, float]]:
+    """Return the objective of each machine, and what to add to its dual gap.
+
+    Both come from ``f`` on the support vectors in double precision: ``vectors``, of
+    which ``support`` are the indices.  The objective is then that of ``beta`` to the
+    last digits, and so is the dual gap nearly: samples that are not support vectors
+    hardly add to it.
+    """
+    order = np.argsort(support)
+    tasks = []
+    for part in parts:
+        row = order[np.searchsorted(support, part["sample"], sorter=order)]
+        nothing = np.zeros(len(row))
+        group = np.zeros(len(row), dtype=np.int64)
+        problem = DualProblem(nothing, nothing, nothing, part["beta"], row, group)
+        tasks.append(Task(problem, (0,), [0, len(support)]))
+    found = products_on_support([kernel], Operand(vectors), tasks, threads, budget)
+    answers = []
+    for part, task, (rows, values) in zip(parts, tasks, found, strict=True):
         task.f[rows] = values[0]
-        after = certify(task.problem, task.beta, task.f)
-        task.certificate = after._replace(kkt_gap=before.kkt_gap)
+        f, beta, linear = task.f[task.problem.row], part["beta"], part["linear"]
+        objective = float(0.5 * (beta @ f) + linear @ beta)
+        terms = []
+        for known in (f, part["f"]):
+            slack = known + linear - part["multiplier"]
+            above, below = slack * (beta - part["lo"]), slack * (beta - part["hi"])
+            terms.append(float(np.maximum(above, below).sum()))
+        answers.append((objective, terms[0] - terms[1]))
+    return answers
 
 
 def products_on_support(
     kernels: Sequence[Kernel],
     data: Operand,
     tasks: Sequence[Task],
-    threads: Threads,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.
@@ -177,32 +225,29 @@ def products_on_support(
     wanted = PART * PART * 8 * (2 + 2 * n_leaves)
     room = divide(WORKERS * wanted if budget is None else budget, wanted)
     part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
-    tiles = [
-        (g, slice(a, a + part), slice(b, b + part))
-        for g, group in enumerate(groups)
-        for b in range(0, len(group[2]), part)
-        for a in range(0, b + 1, part)
-    ]
-    is_shared = n_leaves > 1
+    tiles = Tiles(kernels, None, threads, shared=n_leaves > 1)
+    jobs = []
+    for g, group in enumerate(groups):
+        parts = ranges(0, len(group[2]), part, even=False)
+        for b, right in enumerate(parts):
+            jobs += [(g, left, right) for left in parts[: b + 1]]
 
-    def multiply(tile: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
-        g, left, right = tile
+    def multiply(job: tuple[int, slice, slice]) -> tuple[NDArray, NDArray]:
+        g, left, right = job
         _, _, everything, weights, _ = groups[g]
         anchor = _in_double(data, everything[right])
         other = anchor if left == right else _in_double(data, everything[left])
-        pair = Pair(other, anchor, shared=is_shared, scratch=own_scratch())
         above, below = [], []
-        for kernel in kernels:
-            values = evaluate_once(kernel, pair)
+        for _, values in tiles.each(other, anchor):
             above.append(values @ weights[right])
             below.append(values.T @ weights[left])
         return np.array(above), np.array(below)
 
     # A few at a time, for each has results to keep, and in order, so that sums do not
     # depend on the threads.
-    for first in range(0, len(tiles), TILES_AT_ONCE):
-        batch = tiles[first : first + TILES_AT_ONCE]
-        results = run_tiles(kernels, threads, multiply, batch, room.at_once)
+    for some in ranges(0, len(jobs), TILES_AT_ONCE, even=False):
+        batch = jobs[some]
+        results = tiles.run(multiply, batch, room.at_once)
         for (g, left, right), (above, below) in zip(batch, results, strict=True):
             total = groups[g][-1]
             total[:, left] += above
@@ -290,7 +335,7 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
         if isinstance(data, WholeGram):
             return data.matrix[np.ix_(rows, rows)]
         part = _in_double(data, rows)
-        return kernel.evaluate(Pair(part, part))
+        return Tiles(kernel, shared=True)(part, part).copy()
 
     return values
 

@@ -18,27 +18,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.rows import close_gaps, mirror
-from mercer.engines.cpu.gram import Tiles
+from mercer.core.tiles import close_gaps, mirror
+from mercer.engines.cpu.pair import SINGLE_ERROR, Frame, Framed, Operand
+from mercer.engines.cpu.tiles import Tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.frame import Frame, Framed
-from mercer.kernels.operand import SINGLE_ERROR, Operand, columns_key
-from mercer.runtime.threads import one_blas_thread
+from mercer.kernels.pair import columns_key
 
-__all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys", "tile_with"]
+__all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys"]
 
 # Beyond what is needed, so that growing costs little per row.
 GROWTH = 1.5
 LEAST_ROOM = 32
-# Up to so many products BLAS gets one thread.
-SMALL_TILE = 50_000_000
 # Kernel values are computed for this part of the rows at once, so that a strip of them
 # is small beside the matrix.
 STRIPS = 32
@@ -252,13 +248,6 @@ def _is_fine(framed: Framed, gamma: float) -> bool:
     return bool(4.0 * np.finfo(np.float32).eps * gamma * largest <= SINGLE_ERROR)
 
 
-def tile_with(tile_of: Tiles, left: Operand, right: Operand) -> NDArray:
-    """Return a tile of kernel values; for a small one threads are not worth while."""
-    work = len(left) * len(right) * left.X.shape[1]
-    with one_blas_thread() if work <= SMALL_TILE else nullcontext():
-        return tile_of(left, right)
-
-
 class Square:
     """Room for a square matrix, which a fork and its original share."""
 
@@ -275,7 +264,7 @@ class HeldGram:
     """
 
     def __init__(self, kernel: Kernel, rows: HeldRows, most: int):
-        self._tile_of = Tiles(kernel)
+        self._tiles = Tiles(kernel)
         self.kernel = kernel
         self._rows = rows
         self.most = most
@@ -363,7 +352,7 @@ class HeldGram:
         for a in range(0, n, step):
             b = min(a + step, n)
             left = self._rows.rows(slice(a, b))
-            values = tile_with(self._tile_of, left, self._rows.rows(slice(0, b)))
+            values = self._tiles.alone(left, self._rows.rows(slice(0, b)))
             matrix[a:b, :a] = values[:, :a]
             matrix[:a, a:b] = values[:, :a].T
             mirror(values[:, a:], matrix, a, a)
@@ -374,14 +363,14 @@ class HeldGram:
         n, matrix = len(self), self.matrix
         total = n + len(left)
         if n:
-            values = tile_with(self._tile_of, left, self._rows)
+            values = self._tiles.alone(left, self._rows)
             matrix[n:total, :n] = values
             matrix[:n, n:total] = values.T
         self.diag = np.concatenate([self.diag, self.kernel.diagonal(left)])
         self._rows.append(left)
         if len(left) > 1:
             last = self._rows.rows(slice(n, total))
-            mirror(tile_with(self._tile_of, left, last), matrix, n, n)
+            mirror(self._tiles.alone(left, last), matrix, n, n)
         matrix[range(n, total), range(n, total)] = self.diag[n:]
 
     def remove(self, moves: Moves) -> None:

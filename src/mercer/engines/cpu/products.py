@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engines.cpu.gram import Tiles, plan_tiles
+from mercer.core.tiles import ranges
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.given import Custom
-from mercer.kernels.operand import Operand
-from mercer.runtime.threads import Threads
 
 __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 
@@ -45,7 +43,7 @@ class GramProduct:
         kernel: Kernel,
         operand: Operand,
         budget: int,
-        threads: Threads,
+        threads: Workers,
         work: int = 0,
     ):
         """Keep what fits into the budget beside tiles and ``work`` bytes.
@@ -57,16 +55,13 @@ class GramProduct:
         self.n = len(operand)
         self.diag = np.asarray(kernel.diagonal(operand), dtype=np.float64)
         self._operand = operand
-        self._threads = threads
-        self._tile_of = Tiles(kernel)
-        self._alone = any(isinstance(leaf, Custom) for leaf in kernel.leaves())
-        self._tiling = plan_tiles([kernel], operand, budget)
+        tiling = plan_tiles([kernel], operand, budget)
+        self._tiles = Tiles(kernel, operand, threads, tiling, prepared=True)
         self._work = work
-        height, self._width = self._tiling.shape(STRIP_ROWS, TILE_COLUMNS)
-        starts = range(0, self.n, height)
-        self._strips = [slice(a, min(a + height, self.n)) for a in starts]
+        height, self._width = tiling.shape(STRIP_ROWS, TILE_COLUMNS)
+        self._strips = ranges(0, self.n, height, even=False)
         self._kept: dict[int, NDArray] = {}
-        self._fill(max(0, budget - self._tiling.n_bytes - work))
+        self._fill(max(0, budget - tiling.n_bytes - work))
 
     def _fill(self, budget: int) -> None:
         """Compute and keep the first strips, as many as the budget allows."""
@@ -79,17 +74,12 @@ class GramProduct:
         def keep(k: int) -> None:
             rows, (height, width) = self._strips[k], shapes[k]
             strip = room[ends[k] - height * width : ends[k]].reshape(height, width)
-            for columns, values in self._tiles(rows):
+            for columns, values in self._strip(rows):
                 first, stop = columns.start - rows.start, columns.stop - rows.start
                 strip[:, first:stop] = values
             self._kept[k] = strip
 
-        self._run(keep, list(range(count)))
-
-    def _run(self, work: Any, items: list[int]) -> list:
-        if self._alone:  # a user's own function is called by one thread at a time
-            return self._threads.map(lambda some: [work(k) for k in some], [items])[0]
-        return self._threads.map(work, items, at_once=self._tiling.at_once)
+        self._tiles.run(keep, range(count))
 
     @property
     def is_whole(self) -> bool:
@@ -101,13 +91,12 @@ class GramProduct:
         """The sum of each row, in double precision."""
         return self.times(np.ones((self.n, 1))).ravel()
 
-    def _tiles(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
+    def _strip(self, rows: slice) -> Iterator[tuple[slice, NDArray]]:
         """Compute the tiles of a strip, one after the other."""
         left = self._operand.rows(rows)
-        for first in range(rows.start, self.n, self._width):
-            columns = slice(first, min(first + self._width, self.n))
-            values = self._tile_of(left, self._operand.rows(columns))
-            if first == rows.start:
+        for columns in ranges(rows.start, self.n, self._width, even=False):
+            values = self._tiles(left, self._operand.rows(columns))
+            if columns.start == rows.start:
                 np.fill_diagonal(values, self.diag[rows])
             yield columns, values
 
@@ -121,7 +110,7 @@ class GramProduct:
         if k in self._kept:
             parts = iter([(slice(rows.start, self.n), self._kept[k])])
         else:
-            parts = self._tiles(rows)
+            parts = self._strip(rows)
         for columns, values in parts:
             for first in range(0, values.shape[1], PIECE_COLUMNS):
                 piece = values[:, first : first + PIECE_COLUMNS]
@@ -149,9 +138,10 @@ class GramProduct:
         if self._work:
             room = self._work // 4 // (V.shape[1] * self.n * self.dtype.itemsize)
             at_once = int(np.clip(room, 1, STRIPS_AT_ONCE))
-        for first in range(0, len(self._strips), at_once):
-            some = list(range(first, min(first + at_once, len(self._strips))))
-            for k, (own, others) in zip(some, self._run(part, some), strict=True):
+        for group in ranges(0, len(self._strips), at_once, even=False):
+            some = range(group.start, group.stop)
+            found = self._tiles.run(part, some)
+            for k, (own, others) in zip(some, found, strict=True):
                 rows = self._strips[k]
                 result[:, rows] += own.T
                 # The square on the diagonal must only be added once.
@@ -163,18 +153,19 @@ class GramProduct:
         index = np.asarray(index, dtype=np.intp)
         found = np.empty((self.n, len(index)), dtype=self.dtype)
         # Chosen rows on the left: what the right side needs is derived once for all.
-        height, width = self._tiling.shape(TILE_ROWS, TILE_COLUMNS)
-        parts = [slice(a, a + height) for a in range(0, len(index), height)]
-        lefts = [self._operand.rows(index[part]) for part in parts]
-        places = range(0, self.n, width)
-        tiles = [(p, first) for p in range(len(parts)) for first in places]
+        height, width = self._tiles.tiling.shape(TILE_ROWS, TILE_COLUMNS)
+        jobs = [
+            (part, left, rows)
+            for part in ranges(0, len(index), height, even=False)
+            for left in [self._operand.rows(index[part])]
+            for rows in ranges(0, self.n, width, even=False)
+        ]
 
-        def fill(t: int) -> None:
-            p, first = tiles[t]
-            rows = slice(first, min(first + width, self.n))
-            found[rows, parts[p]] = self._tile_of(lefts[p], self._operand.rows(rows)).T
+        def fill(job: tuple[slice, Operand, slice]) -> None:
+            part, left, rows = job
+            found[rows, part] = self._tiles(left, self._operand.rows(rows)).T
 
-        self._run(fill, list(range(len(tiles))))
+        self._tiles.run(fill, jobs)
         found[index, np.arange(len(index))] = self.diag[index]
         return found
 
@@ -191,7 +182,7 @@ class GramProduct:
             square = matrix[rows, rows]
             square[:] = np.triu(square) + np.triu(square, 1).T
 
-        self._run(fill, list(range(len(self._strips))))
+        self._tiles.run(fill, range(len(self._strips)))
         return matrix
 
 
@@ -200,7 +191,7 @@ class GivenProduct:
 
     is_whole = True
 
-    def __init__(self, matrix: NDArray, threads: Threads):
+    def __init__(self, matrix: NDArray, threads: Workers):
         self.dtype = matrix.dtype
         self.n = len(matrix)
         self.diag = np.array(matrix.diagonal(), dtype=np.float64)
@@ -217,11 +208,10 @@ class GivenProduct:
         V = np.ascontiguousarray(V, dtype=self.dtype)
         result = np.empty(V.shape)
 
-        def fill(first: int) -> None:
-            rows = slice(first, first + 4 * STRIP_ROWS)
+        def fill(rows: slice) -> None:
             result[rows] = self._matrix[rows] @ V
 
-        self._threads.map(fill, range(0, self.n, 4 * STRIP_ROWS))
+        self._threads.map(fill, ranges(0, self.n, 4 * STRIP_ROWS, even=False))
         return result
 
     def columns(self, index: NDArray) -> NDArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +18,37 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
 from mercer.core.smo import Outcome, solve_whole
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
-from mercer.engines.cpu.blocks import RUN_COLUMNS, BlockGram
 from mercer.engines.cpu.certificates import (
+    all_of,
+    are_convex,
     are_spoilt,
     certifying_bytes,
-    refine,
+    coarse_part,
+    kernel_values,
     rounding_errors,
     to_solution,
 )
 from mercer.engines.cpu.decompose import Task, decompose, refresh
 from mercer.engines.cpu.gram import (
-    USUAL,
+    RUN_COLUMNS,
+    BlockGram,
     Demand,
     RowGram,
-    Tiling,
     WholeGram,
+)
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import (
+    USUAL,
+    WORKERS,
+    Tiling,
+    budget_bytes,
+    divide,
     is_custom,
     plan_tiles,
 )
+from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
-from mercer.runtime.memory import WORKERS, budget_bytes, divide
+from mercer.kernels.given import call_function
 from mercer.runtime.threads import Threads
 
 __all__ = [
@@ -50,8 +60,10 @@ __all__ = [
     "Progress",
     "Settings",
     "TaskSpec",
+    "certified",
     "solve_and_polish",
     "solve_many",
+    "solve_plan",
     "tries_single",
 ]
 
@@ -64,6 +76,8 @@ MOST_FOR_ROUNDING = 0.6
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
 SINGLE_FROM = 2000
+# Up to this many samples kernel values take less time than starting threads for them.
+TINY = 256
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
 # ... and of regression, where most samples end up as support vectors.
@@ -86,28 +100,69 @@ PATIENCE = 0
 LARGEST_SET = 1536
 
 
-class Settings(NamedTuple):
-    """How to solve."""
-
-    solver: str = "auto"
-    tol: float = 1e-3
-    max_iter: int = -1
-    cache_size: float | str = "auto"
-    shrinking: bool = True
-    seed: int = 0
-    precise: bool = False  #: whether single precision is out of the question
-    #: every so-many-th task is certified in double precision; 0 is none
-    refines: int = 0
-
-
-class TaskSpec(NamedTuple):
-    """A problem, and the blocks of samples that its rows are, in order."""
-
-    problem: DualProblem
-    blocks: tuple[int, ...]
-
-
 Progress = Callable[[Sequence[Task]], None]
+
+
+def solve_plan(
+    plan: Plan, settings: Settings, threads: Threads, progress: Any = None
+) -> Certified:
+    """Solve all problems of a plan, and certify the solutions.
+
+    ``progress`` is called with the tasks as they are solved, and may stop the threads.
+    """
+    kernel, data = plan.kernel, _arranged(plan, threads)
+    solutions = solve_many(
+        kernel, data, plan.starts, plan.specs, settings, threads, progress
+    )
+    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
+    verdicts = are_convex(kernel, kernel_values(kernel, data), machines)
+    found = certified(plan, solutions, verdicts)
+    if solutions[0].is_single:
+        parts = [
+            coarse_part(spec.problem, solution, plan.rows(spec))
+            for spec, solution in zip(
+                plan.machines, solutions[:: plan.per_machine], strict=True
+            )
+        ]
+        found = found._replace(coarse=parts)
+    numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
+    if isinstance(data, Operand):
+        numbers.append(kernel.diagonal(Operand(plan.X)))
+    if not all(np.isfinite(values).all() for values in numbers):
+        raise ValueError(
+            "The dual coefficients or intercepts are not finite. The input data "
+            "may contain large values and need to be preprocessed."
+        )
+    return found._replace(stopped_early=getattr(progress, "stopped_early", False))
+
+
+def certified(
+    plan: Plan, solutions: Sequence[Solution], verdicts: Sequence[bool | None]
+) -> Certified:
+    """Note which machines' problems are convex: if one is not, no gap is a bound."""
+    judged = list(solutions)
+    for k, is_convex in enumerate(verdicts):
+        if is_convex is False:
+            t = k * plan.per_machine
+            judged[t] = judged[t]._replace(dual_gap=np.inf)
+    return Certified(judged, all_of(verdicts))
+
+
+def _arranged(plan: Plan, threads: Threads) -> Operand | WholeGram:
+    """Return the samples block by block, or the given matrix in that order."""
+    X, order = plan.samples, plan.order
+    in_order = bool((np.diff(order) == 1).all())
+    if plan.function is not None:
+        matrix = call_function(plan.function, X, X, X.dtype)
+    elif plan.is_matrix:
+        matrix = X
+    else:
+        rows = None if in_order else order
+        if len(order) <= TINY:
+            return Operand(X, order=rows)
+        return Operand(X, order=rows, run=threads.map)
+    matrix = matrix if in_order else matrix[np.ix_(order, order)]
+    return WholeGram(matrix, np.array(matrix.diagonal(), dtype=np.float64), plan.starts)
 
 
 def solve_many(
@@ -130,15 +185,17 @@ def solve_many(
     if isinstance(data, Operand) and tries_single(kernel, data, settings):
         first = data.astype(np.float32)
     budget = budget_bytes(settings.cache_size)
+    # Threads compute kernel values, unless there are too few of them.
+    helpers = threads if starts[-1] > TINY else None
     # What certificates take is set aside.
     rest = budget - certifying_bytes(kernel, budget)
     solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
     solve(SAFETY * tol)
-    errors = rounding_errors(kernel, data, tasks, threads, budget)
+    errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
         # Smaller steps left undone make up for larger errors.
         solve(tol - 2.5 * errors.max())
-        errors = rounding_errors(kernel, data, tasks, threads, budget)
+        errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if (
         are_spoilt(tasks, errors, tol)
         and isinstance(data, Operand)
@@ -161,10 +218,11 @@ def solve_many(
             for s, t in zip(solutions, tasks, strict=True)
         ]
     is_single = first.dtype == np.float32 and not is_custom(kernel)
-    if settings.refines and is_single and isinstance(data, Operand):
-        del solve, first  # their memory is for what follows
-        refine(kernel, data, tasks[:: settings.refines], threads, budget)
-    return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
+    is_single = is_single and isinstance(data, Operand)
+    return [
+        to_solution(task, float(error), tol)._replace(is_single=is_single)
+        for task, error in zip(tasks, errors, strict=True)
+    ]
 
 
 def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
@@ -237,7 +295,7 @@ def _prepare(
                 ),
                 tasks,
                 after_each,
-                room.at_once,
+                room.at_once if starts[-1] > TINY else 1,
             )
             return
         for task in tasks:

@@ -1,12 +1,13 @@
 """What all classifiers share: schemes of several classes, weights, probabilities.
 
-A classifier says what its problem of two sides is; the code matrix, the Gram matrix
-that all tasks share, decoding and calibration are the same for all of them.
+A classifier states its problem of two sides; the code matrix, the Gram matrix that all
+problems share, decoding and calibration are the same for all classifiers.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -21,14 +22,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.core.problem import DualProblem, Solution
-from mercer.engines.cpu.coefficients import (
+from mercer.engines.cpu.tiles import (
     Weights,
     coefficient_matrix,
     from_pair_layout,
     to_pair_layout,
 )
-from mercer.engines.cpu.solve import TaskSpec
-from mercer.machines.base.machine import KernelMachine, Tasks
+from mercer.engines.plan import Plan, TaskSpec
+from mercer.kernels.base import Kernel
+from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (
     N_FOLDS,
     Sigmoids,
@@ -36,10 +38,7 @@ from mercer.multiclass.calibration import (
     deal_out,
     fit_sigmoid,
 )
-from mercer.multiclass.codes import (
-    SCHEMES,
-    make_code,
-)
+from mercer.multiclass.codes import SCHEMES, make_code
 from mercer.multiclass.decoding import (
     DECODINGS,
     class_means,
@@ -50,7 +49,7 @@ from mercer.multiclass.decoding import (
 from mercer.runtime.arrays import as_dense
 from mercer.runtime.scikit_learn import Interval, StrOptions
 
-__all__ = ["KernelClassifier"]
+__all__ = ["ClassifierPlan", "KernelClassifier"]
 
 _DEFAULT_DECODING = {"ovo": "votes", "ovr": "margin", "ecoc": "loss"}
 
@@ -64,8 +63,22 @@ def _wants_probability(self: KernelClassifier) -> bool:
     return True
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassifierPlan(Plan):
+    """The problems of a classifier, and how classes and problems belong together."""
+
+    classes: NDArray
+    class_weight: NDArray
+    targets: NDArray[np.intp]  #: the number of the class of each sample
+    code: NDArray  #: on which side of each machine a class is
+    #: the fold of each sample, if there are folds for a calibration
+    folds: NDArray[np.intp] | None = None
+    #: for each machine the weights of its samples in the calibration
+    weights: tuple[NDArray, ...] = ()
+
+
 class KernelClassifier(ClassifierMixin, KernelMachine):
-    """Base of the classifiers."""
+    """Base class of the classifiers."""
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelMachine._parameter_constraints,
@@ -81,59 +94,38 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     @abstractmethod
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
-        """Build the problem of two sides, ±1, with a weight for each sample."""
+        """Build the problem of two sides, -1 and 1, with a weight for each sample."""
 
-    #: whether samples must lie class by class, as groups of a problem want it
+    _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {"_means"}
+    #: whether samples must be sorted by class, as problems with groups need it
     _by_class: ClassVar[bool] = False
-    #: how the message begins where weights leave one class only
+    #: how the error message begins if only one class has positive weights
     _one_side_left: ClassVar[str] = "Invalid input"
 
     def _check_task(self, sides: NDArray, weight: NDArray) -> None:
         """Refuse a task that cannot be solved."""
 
-    def _rescaled(self, solution: Solution) -> Solution:
-        """Return a solution in the scale of decision values, as most are already."""
-        return solution
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._check_choices()
-        X, y = self._validate(X, y)
-        codes = self._validate_targets(y)
-        self._random = check_random_state(self.random_state).randint(2**31 - 1)
-        self.code_ = make_code(
-            self.multiclass, self.code, len(self.classes_), self._random
-        )
-        tasks, solutions = self._solve(X, y, codes, sample_weight)
-        solutions = [self._rescaled(s) for s in solutions]
-        step = self._problems_per_machine()
-        machines = solutions[::step]
-        self._report(machines)
-        self._keep_support(X, codes, tasks, step, machines)
-        if self._is_calibrated():
-            self._calibrate(codes, tasks, solutions)
-        if self._decoding() == "barycentre":
-            self._means = class_means(X, codes, len(self.classes_))
-
-    def _problems_per_machine(self) -> int:
-        return 1 + N_FOLDS if self._is_calibrated() else 1
+    def _rescaled(self, solutions: list[Solution]) -> list[Solution]:
+        """Return solutions in the scale of decision values, as most are already."""
+        return solutions
 
     def _check_choices(self) -> None:
         """Refuse parameters that contradict each other."""
         if self.probability and self.decode not in ("auto", "platt"):
             raise ValueError(
                 f"decode={self.decode!r} and probability=True contradict each other: "
-                "with probabilities, predict returns the most probable class. Set "
+                "with probability=True, predict returns the most probable class. Set "
                 "decode='auto', or probability=False."
             )
         if self.multiclass != "ovr" and np.any(np.asarray(self.positive_weight) != 1):
             raise ValueError(
-                f"positive_weight={self.positive_weight!r} is for multiclass='ovr', "
-                f"and multiclass={self.multiclass!r}. Use class_weight."
+                f"positive_weight={self.positive_weight!r} needs multiclass='ovr', got "
+                f"multiclass={self.multiclass!r}. Use class_weight."
             )
         if self._decoding() == "barycentre" and self._is_precomputed():
             raise ValueError(
-                "decode='barycentre' needs the samples, not a precomputed kernel: it "
-                "looks for the nearest class mean. Use decode='hamming'."
+                "decode='barycentre' needs the samples to find the nearest class mean, "
+                "and kernel='precomputed' gives no samples. Use decode='hamming'."
             )
 
     def _is_calibrated(self) -> bool:
@@ -146,27 +138,35 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return _DEFAULT_DECODING[self.multiclass]
         return self.decode
 
-    def _validate_targets(self, y: Any) -> NDArray[np.intp]:
+    def _classes(self, y: Any) -> tuple[NDArray, NDArray[np.intp], NDArray]:
+        """Return the classes, the class number of each sample, and class weights."""
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        classes, targets = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
             raise ValueError(
                 "The number of classes has to be greater than one; got "
-                f"{len(self.classes_)} class"
+                f"{len(classes)} class"
             )
-        self.class_weight_ = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y
-        )
-        if not (np.isfinite(self.class_weight_) & (self.class_weight_ >= 0)).all():
+        weights = compute_class_weight(self.class_weight, classes=classes, y=y)
+        if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
                 f"class_weight must be finite and >= 0, got {self.class_weight!r}."
             )
-        return codes
+        return classes, targets, weights
 
-    def _tasks(self, y: NDArray[np.intp], sample_weight: NDArray) -> Tasks:
-        """Build a problem for each column of the code, and for each of its folds."""
-        weight = self.class_weight_[y] * np.maximum(sample_weight, 0.0)
+    def _plan_for(
+        self,
+        valid: Validated,
+        sample_weight: Any,
+        bound: tuple[Kernel, ...] | None = None,
+    ) -> ClassifierPlan:
+        """State a problem for each column of the code, and for each of its folds."""
+        classes, y, class_weight = self._classes(valid.y)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        code = make_code(self.multiclass, self.code, len(classes), seed)
+        given = np.maximum(self._sample_weight(valid, sample_weight), 0.0)
+        weight = class_weight[y] * given
         if not (weight > 0).any():
             raise ValueError(
                 "Invalid input - all samples have zero or negative weights."
@@ -176,55 +176,75 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 f"{self._one_side_left} - all samples with positive weights belong to "
                 "the same class."
             )
-        if (self.code_ != 0).all() and not self._by_class:
+        if (code != 0).all() and not self._by_class:
             order, starts = np.arange(len(y)), [0, len(y)]
         else:
             order = np.argsort(y, kind="stable")
-            n_classes = len(self.classes_)
-            starts = np.searchsorted(y[order], np.arange(n_classes + 1)).tolist()
-        if self._is_calibrated():
-            fold = deal_out(y, self._random)
-            self._seen: tuple[NDArray, list[NDArray]] = (fold, [])
-        specs = []
-        for column, beta in zip(self.code_.T, self._positive_weights(), strict=True):
+            starts = np.searchsorted(y[order], np.arange(len(classes) + 1)).tolist()
+        folds = deal_out(y, seed) if self._is_calibrated() else None
+        specs, weights = [], []
+        positive = self._positive_weights(len(classes), code.shape[1])
+        for column, factor in zip(code.T, positive, strict=True):
             blocks = (
                 (0,) if len(starts) == 2 else tuple(np.flatnonzero(column).tolist())
             )
             rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in blocks])
             sides = column[y[rows]]
-            own = weight[rows] * np.where(sides > 0, beta, 1.0)
+            own = weight[rows] * np.where(sides > 0, factor, 1.0)
             self._check_task(sides, own)
             specs.append(TaskSpec(self._problem(sides, own), blocks))
-            if self._is_calibrated():
+            if folds is not None:
                 # Sigmoids count samples as the machine does, so that a probability of
                 # one half is where the machine decides. Only the ratio of the sides'
                 # weights matters for that: the samples are as many as they were.
-                n_samples = np.maximum(sample_weight[rows], 0.0)[own > 0].sum()
-                self._seen[1].append(own * (n_samples / own.sum()))
-                # Without weight a sample has no say, but still a decision value.
+                weights.append(own * (given[rows][own > 0].sum() / own.sum()))
+                # A sample without weight does not count, but has a decision value.
                 specs += [
-                    TaskSpec(self._problem(sides, own * (fold[rows] != k)), blocks)
+                    TaskSpec(self._problem(sides, own * (folds[rows] != k)), blocks)
                     for k in range(N_FOLDS)
                 ]
-        return Tasks(specs, order, starts)
+        return ClassifierPlan(
+            specs=specs,
+            order=order,
+            starts=starts,
+            per_machine=1 if folds is None else 1 + N_FOLDS,
+            classes=classes,
+            class_weight=class_weight,
+            targets=y,
+            code=code,
+            folds=folds,
+            weights=tuple(weights),
+            **self._common(valid, bound),
+        )
 
-    def _report(self, solutions: list[Solution]) -> None:
-        """Keep the certificates of the machines."""
-        self.n_iter_ = np.array([s.n_iter for s in solutions], dtype=np.int32)
-        self.objective_ = np.array([s.objective for s in solutions])
-        self.dual_gap_ = np.array([s.dual_gap for s in solutions])
-        self.kkt_gap_ = np.array([s.kkt_gap for s in solutions])
+    def _keep_machines(self, plan: ClassifierPlan, found: Any) -> list[Solution]:
+        super()._keep_machines(plan, found)
+        self.classes_ = plan.classes
+        self.class_weight_ = plan.class_weight
+        self.code_ = plan.code
+        solutions = self._rescaled(found.solutions)
+        machines = solutions[:: plan.per_machine]
+        self.intercept_ = np.array([s.bias for s in machines])
+        self.n_iter_ = np.array([s.n_iter for s in machines], dtype=np.int32)
+        self.objective_ = np.array([s.objective for s in machines])
+        self.dual_gap_ = np.array([s.dual_gap for s in machines])
+        self.kkt_gap_ = np.array([s.kkt_gap for s in machines])
+        if plan.folds is not None:
+            self._calibrate(plan, plan.folds, solutions)
+        if self._decoding() == "barycentre":
+            self._means = class_means(plan.X, plan.targets, len(plan.classes))
+        return machines
 
-    def _positive_weights(self) -> NDArray:
-        """Return the factor of C on the positive side of each task."""
-        n_tasks = self.code_.shape[1]
+    def _positive_weights(self, n_classes: int, n_tasks: int) -> NDArray:
+        """Return the factor of C on the positive side of each machine."""
         factors = np.asarray(self.positive_weight, dtype=np.float64)
         if factors.ndim == 1 and n_tasks == 1 and len(factors) == 2:
-            factors = factors[1:]  # of two classes the second is the positive side
+            factors = factors[1:]  # the second of two classes is the positive side
         if factors.ndim > 1 or (factors.ndim == 1 and len(factors) != n_tasks):
             raise ValueError(
-                "positive_weight is a number or has one for each of the "
-                f"{len(self.classes_)} classes; got an array of shape {factors.shape}."
+                "positive_weight must be a number, or an array with one number for "
+                f"each of the {n_classes} classes; got an array of shape "
+                f"{factors.shape}."
             )
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise ValueError(
@@ -232,32 +252,25 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         return np.broadcast_to(factors, n_tasks)
 
-    def _keep_support(
-        self, X: Any, y: NDArray, tasks: Tasks, step: int, machines: list[Solution]
-    ) -> None:
+    def _keep_support(self, plan: ClassifierPlan, machines: list[Solution]) -> None:
         """Store the union of support vectors, class by class, and the coefficients."""
-        rows = [tasks.samples(spec) for spec in tasks.specs[::step]]
-        weights = coefficient_matrix(
-            len(y),
-            [
-                (r[spec.problem.row], s.beta)
-                for r, spec, s in zip(rows, tasks.specs[::step], machines, strict=True)
-            ],
-        )
+        X, y, n_classes = plan.X, plan.targets, len(plan.classes)
+        entries = [
+            (plan.rows(spec)[spec.problem.row], machine.beta)
+            for spec, machine in zip(plan.machines, machines, strict=True)
+        ]
+        weights = coefficient_matrix(len(y), entries)
         used = np.flatnonzero(np.diff(weights.indptr))
         self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
         labels = y[self.support_]
-        self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(
-            np.int32
-        )
-        if self._is_precomputed():
+        self.n_support_ = np.bincount(labels, minlength=n_classes).astype(np.int32)
+        if plan.is_matrix:
             self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
         else:
             self.support_vectors_ = X[self.support_]
-        self.intercept_ = np.array([s.bias for s in machines])
         weights = weights[self.support_]
         if self.multiclass == "ovo":
-            self.dual_coef_ = to_pair_layout(weights, labels, len(self.classes_))
+            self.dual_coef_ = to_pair_layout(weights, labels, n_classes)
         else:
             self.dual_coef_ = weights.toarray().T.copy()
         if sparse.issparse(X):
@@ -270,7 +283,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             n_rows = len(self.classes_) - 1
         if self.dual_coef_.shape[0] != n_rows:
             raise NotFittedError(
-                f"multiclass={self.multiclass!r} was set after fit: fit again"
+                f"multiclass={self.multiclass!r} was set after fit. Call fit again."
             )
 
     def _weights(self) -> Weights:
@@ -281,21 +294,23 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         rows = as_dense(self.dual_coef_)
         return Weights(from_pair_layout(rows, labels), starts.tolist())
 
-    def _calibrate(self, y: NDArray, tasks: Tasks, solutions: list[Solution]) -> None:
+    def _calibrate(
+        self, plan: ClassifierPlan, folds: NDArray, solutions: list[Solution]
+    ) -> None:
         """Fit sigmoids to the decision values of the folds that were left out."""
-        fold, weights = self._seen
-        del self._seen
-        step = 1 + N_FOLDS
+        step = plan.per_machine
         sigmoids = []
-        for t, (column, weight) in enumerate(zip(self.code_.T, weights, strict=True)):
-            rows = tasks.samples(tasks.specs[t * step])
+        for t, (spec, column, weight) in enumerate(
+            zip(plan.machines, plan.code.T, plan.weights, strict=True)
+        ):
+            rows = plan.rows(spec)
             decisions = np.empty(len(rows))
             for k, solution in enumerate(solutions[t * step + 1 : (t + 1) * step]):
-                left_out = fold[rows] == k
+                left_out = folds[rows] == k
                 decisions[left_out] = solution.f[left_out] + solution.bias
             # Only samples that count tell how the machine does on new ones.
             counts = weight > 0
-            is_positive = column[y[rows[counts]]] > 0
+            is_positive = column[plan.targets[rows[counts]]] > 0
             sigmoids.append(fit_sigmoid(decisions[counts], is_positive, weight[counts]))
         self.probA_ = np.array([s.A for s in sigmoids])
         self.probB_ = np.array([s.B for s in sigmoids])
@@ -314,10 +329,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
-            For two classes one value, positive for the second. Otherwise a score for
-            each class (one-vs-one: votes and margins; one-vs-rest: margins; ECOC: the
-            score by which it is decoded), or with ``decision_function_shape="ovo"`` the
-            values of all tasks, positive for the positive side.
+            For two classes one value for each sample, positive for the second class.
+            For more classes a score for each class: votes and margins for one-vs-one,
+            margins for one-vs-rest, and the score of the decoding for ECOC. With
+            ``decision_function_shape="ovo"`` the values of all machines.
         """
         check_is_fitted(self)
         decisions = self._decisions(X)
@@ -351,7 +366,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         decode = self._decoding()
         needed = {"platt": "probA_", "barycentre": "_means"}
         if not hasattr(self, needed.get(decode, "classes_")):
-            raise NotFittedError(f"decode={decode!r} was not set before fit: fit again")
+            raise NotFittedError(
+                f"decode={decode!r} was set after fit. Call fit again."
+            )
         decisions = self._decisions(X)
         if decode == "platt":
             winner = self._probabilities(decisions).argmax(axis=1)
@@ -368,9 +385,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        Platt's sigmoids, fitted on five folds, brought together by pairwise coupling
-        (one-vs-one), by normalisation (one-vs-rest), or by the probabilities of classes
-        that agree best with them (ECOC).
+        They are computed from Platt's sigmoids, which were fitted on five folds, by
+        pairwise coupling for one-vs-one, by normalisation for one-vs-rest, and for ECOC
+        as the class probabilities that agree best with the sigmoids.
 
         Parameters
         ----------

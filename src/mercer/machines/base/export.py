@@ -1,13 +1,12 @@
-r"""Fitted models for other libraries: as LIBSVM and scikit-learn have them.
+"""Fitted models in the form of LIBSVM and scikit-learn.
 
-LIBSVM, and scikit-learn on top of it, let the first of two classes be the positive
-side; in Mercer the second is, so the signs of two classes change. For a machine that is
-added, :data:`COUNTERPARTS` gets one line.
+In LIBSVM, and in scikit-learn, which is built on it, the first of two classes is the
+positive side.  In Mercer it is the second, so the signs of machines with two classes
+change.  A new machine gets one line in :data:`COUNTERPARTS`.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +17,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.gram import gram_matrix
+from mercer.engines.engine import gram_matrix
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
 from mercer.kernels.given import Precomputed
 from mercer.kernels.radial import RBF
 from mercer.runtime.arrays import as_dense
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = [
     "COUNTERPARTS",
@@ -38,10 +38,10 @@ __all__ = [
 
 
 class Counterpart(NamedTuple):
-    """What a machine is called elsewhere."""
+    """The names of a machine in other libraries."""
 
-    estimator: type  #: of scikit-learn
-    svm_type: str  #: of LIBSVM
+    estimator: type  #: the class of scikit-learn
+    svm_type: str  #: the type in model files of LIBSVM
 
 
 COUNTERPARTS = {
@@ -52,7 +52,7 @@ COUNTERPARTS = {
     "OneClassSVM": Counterpart(svm.OneClassSVM, "one_class"),
 }
 
-#: Names in scikit-learn and in LIBSVM of the kernels that they have.
+#: The kernels of scikit-learn and LIBSVM, with their names in each.
 KERNEL_NAMES: dict[type[Kernel], tuple[str, str]] = {
     Linear: ("linear", "linear"),
     Polynomial: ("poly", "polynomial"),
@@ -61,8 +61,8 @@ KERNEL_NAMES: dict[type[Kernel], tuple[str, str]] = {
     Precomputed: ("precomputed", "precomputed"),
 }
 
-# The decodings that come down to those of LIBSVM, and of one-vs-rest in scikit-learn;
-# calibrated models are let through with a warning.
+# The decodings that are the same in LIBSVM, and for one-vs-rest in scikit-learn.
+# Calibrated models are exported with a warning.
 _SAME_DECODING = {
     "ovo": ("votes", "hamming", "platt"),
     "ovr": ("margin", "platt"),
@@ -74,7 +74,7 @@ class Machines(NamedTuple):
     """Fitted machines with LIBSVM's signs: the first of two classes is positive."""
 
     support: NDArray[np.int32]
-    vectors: Any  #: (n_SV, n_features), or nothing where the kernel is precomputed
+    vectors: Any  #: (n_SV, n_features), or empty if the kernel is precomputed
     coefficients: NDArray  #: (n_classes - 1, n_SV), or one row
     intercept: NDArray  #: added, where LIBSVM subtracts rho
     n_support: NDArray[np.int32]  #: by class
@@ -83,13 +83,13 @@ class Machines(NamedTuple):
 
 
 class KernelFunction:
-    """A kernel of Mercer as the function of two matrices that scikit-learn takes."""
+    """A kernel of Mercer as a function of two matrices, for scikit-learn."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
 
     def __call__(self, X: Any, Z: Any) -> NDArray:
-        """Return the matrix of ``k(x_i, z_j)``; X becomes sparse or dense as Z is."""
+        """Return the matrix of ``k(x_i, z_j)``; X becomes sparse if Z is, or dense."""
         if sparse.issparse(Z):
             X = sparse.csr_array(X)
         else:
@@ -106,24 +106,27 @@ class KernelFunction:
 
 
 def find_counterpart(model: Any) -> Counterpart:
-    """Return what a machine is called elsewhere, or say that it is not."""
+    """Return the counterpart of a machine; raise an error if there is none."""
     name, module = type(model).__name__, type(model).__module__.split(".")[0]
     if module == "sklearn" and name in COUNTERPARTS:
         raise ValueError(
-            f"This {name} is scikit-learn's, and only Mercer's can be exported. Fit a "
-            f"mercer.{name}, which takes the same parameters."
+            f"This {name} is an estimator of scikit-learn; only those of Mercer can be "
+            f"exported. Fit a mercer.{name}, which takes the same parameters."
         )
     for kind in type(model).__mro__:
         if kind.__name__ in COUNTERPARTS:
             return COUNTERPARTS[kind.__name__]
     raise ValueError(
-        f"{type(model).__name__} has no counterpart in scikit-learn and LIBSVM. Those "
-        f"that have one: {', '.join(COUNTERPARTS)}."
+        f"{type(model).__name__} has no counterpart in scikit-learn and LIBSVM. "
+        f"Machines with a counterpart: {', '.join(COUNTERPARTS)}."
     )
 
 
 def libsvm_form(model: Any) -> Machines:
-    """Return the machines of a fitted model of two classes, one-vs-one or without."""
+    """Return the machines of a fitted model, which must not be one-vs-rest or ECOC.
+
+    A model of two classes has one machine in every scheme, and is allowed.
+    """
     counts = np.asarray(
         model.n_support_ if _is_classifier(model) else [len(model.support_)] * 2
     )
@@ -132,7 +135,8 @@ def libsvm_form(model: Any) -> Machines:
     if _is_classifier(model):
         sign = float(model.code_[0, 0])  # of the first class
         if _is_calibrated(model):
-            # 1 - 1 / (1 + exp(z)) = 1 / (1 + exp(-z)), and the decision has changed too
+            # 1 - 1 / (1 + exp(z)) = 1 / (1 + exp(-z)), and the sign of the decision
+            # value has changed too.
             sigmoids = (np.array(model.probA_), sign * model.probB_)
     return Machines(
         support=np.array(model.support_, dtype=np.int32),
@@ -148,7 +152,7 @@ def libsvm_form(model: Any) -> Machines:
 
 
 def _against_rest(model: Any, task: int) -> Machines:
-    """Return one machine of one-vs-rest: the rest first, then the class."""
+    """Return one machine of one-vs-rest; the first class is the rest."""
     labels = np.repeat(np.arange(len(model.classes_)), model.n_support_)
     rows = as_dense(model.dual_coef_)
     used = np.flatnonzero(rows[task])
@@ -179,7 +183,7 @@ def _is_calibrated(model: Any) -> bool:
 
 
 def _in_double(vectors: Any) -> Any:
-    """Return a copy as LIBSVM computes: in double precision, sparse indices short."""
+    """Return a copy for LIBSVM: in double precision, with 32-bit sparse indices."""
     if not sparse.issparse(vectors):
         return np.array(vectors, dtype=np.float64, order="C")
     vectors = vectors.astype(np.float64, copy=True)
@@ -190,21 +194,21 @@ def _in_double(vectors: Any) -> Any:
 
 
 def check_decoding(model: Any, schemes: tuple[str, ...]) -> None:
-    """Refuse schemes of several classes that are not there elsewhere."""
+    """Refuse multi-class schemes and decodings that other libraries do not have."""
     check_is_fitted(model)
     if not _is_classifier(model) or model.code_.shape[1] == 1:
         return
     if model.multiclass not in schemes:
         raise ValueError(
-            f"multiclass={model.multiclass!r} has no counterpart there. Fit with "
+            f"multiclass={model.multiclass!r} has no counterpart. Fit with "
             f"multiclass={' or '.join(map(repr, schemes))}."
         )
     known = _SAME_DECODING[model.multiclass]
     if model._decoding() not in known:
         raise ValueError(
             f"decode={model.decode!r} with multiclass={model.multiclass!r} has no "
-            f"counterpart there, only decode={known[0]!r}: its predictions would "
-            "differ. Set decode='auto' and fit again."
+            f"counterpart, so predictions would differ; decode={known[0]!r} has one. "
+            "Set decode='auto' and fit again."
         )
 
 
@@ -216,11 +220,10 @@ def to_sklearn(model: Any) -> Any:
     kind = find_counterpart(model)
     check_decoding(model, ("ovo", "ovr"))
     if _is_calibrated(model):
-        warnings.warn(
-            "Of the scikit-learn model, predict goes by the decision values; with "
-            f"probability=True that of {type(model).__name__} returns the most "
-            "probable class. The two can differ near the boundaries.",
-            stacklevel=3,  # where to_sklearn was called
+        warn_user(
+            "In the scikit-learn model predict follows the decision values; with "
+            f"probability=True predict of {type(model).__name__} returns the most "
+            "probable class. The two can differ near the boundaries."
         )
     parameters = _parameters(kind.estimator, model)
     if not _is_classifier(model):
@@ -237,7 +240,7 @@ def to_sklearn(model: Any) -> Any:
 
 
 def _one_vs_rest(kind: type, parameters: dict, model: Any) -> OneVsRestClassifier:
-    # The weights have the names of classes that single machines do not know.
+    # The class weights name classes that the machines of two classes do not have.
     parameters = {**parameters, "class_weight": None}
     result = OneVsRestClassifier(kind(**parameters))
     result.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
@@ -257,7 +260,7 @@ def _parameters(kind: Any, model: Any) -> dict[str, Any]:
     own = model.get_params(deep=False)
     taken = {name: own[name] for name in kind().get_params() if name in own}
     kernel = model.kernel_
-    # With a plain name gamma="scale" stays, for those who fit the result again.
+    # If the kernel was given by its name, gamma="scale" is kept for later fits.
     is_plain = isinstance(model.kernel, str) and model.kernel.strip().isidentifier()
     if type(kernel) in KERNEL_NAMES:
         taken["kernel"] = KERNEL_NAMES[type(kernel)][0]
@@ -269,7 +272,7 @@ def _parameters(kind: Any, model: Any) -> dict[str, Any]:
     if taken.get("cache_size") == "auto":
         del taken["cache_size"]
     taken["verbose"] = False
-    # Deprecated in scikit-learn, and not to be mentioned without need.
+    # scikit-learn has deprecated this parameter, so it is only set if it is needed.
     taken.pop("probability", None)
     if _is_calibrated(model):
         taken["probability"] = True
@@ -277,7 +280,7 @@ def _parameters(kind: Any, model: Any) -> dict[str, Any]:
 
 
 def _fill(result: Any, model: Any, machines: Machines) -> Any:
-    """Set what ``fit`` would have."""
+    """Set the attributes that ``fit`` would have set."""
     is_function = callable(result.kernel)
     result._sparse = sparse.issparse(machines.vectors) and not is_function
     result._gamma = 0.0 if is_function else float(getattr(model.kernel_, "gamma", 0.0))
@@ -291,8 +294,8 @@ def _fill(result: Any, model: Any, machines: Machines) -> Any:
     result.support_vectors_ = machines.vectors
     result.shape_fit_ = tuple(model.shape_fit_)
     if is_function:
-        # scikit-learn evaluates it against all samples and picks the columns of the
-        # support vectors; here there are no others.
+        # scikit-learn evaluates the function on all training samples and picks the
+        # columns of the support vectors. Here the support vectors are all samples.
         result._BaseLibSVM__Xfit = machines.vectors
         result.support_ = np.arange(len(machines.support), dtype=np.int32)
         result.support_vectors_ = np.empty((0, 0))
@@ -315,7 +318,7 @@ def _fill(result: Any, model: Any, machines: Machines) -> Any:
 
 
 def _with_zeros(rows: NDArray) -> sparse.csr_array:
-    """Return a sparse matrix that has an entry everywhere: LIBSVM counts on it."""
+    """Return a sparse matrix that stores zeros too, which LIBSVM relies on."""
     m, n = rows.shape
     columns = np.tile(np.arange(n, dtype=np.int32), m)
     starts = n * np.arange(m + 1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What estimators share that work in feature space without a dual problem."""
+"""The base of estimators that work in feature space but solve no dual problem."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import apply
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
+from mercer.engines.cpu.tiles import budget_bytes, given_budget
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
-from mercer.kernels.operand import Operand
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.memory import budget_bytes, given_budget
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import validate_data
 
 __all__ = ["FeatureSpace"]
 
-# What overflows shows in the results, and they are looked at.
+# Overflow is allowed here: the results are checked for it.
 QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
@@ -94,7 +92,7 @@ class FeatureSpace:
     def _product(
         self,
         X: Any,
-        threads: Threads,
+        engine: CpuEngine,
         small: int = 0,
         order: NDArray[np.intp] | None = None,
         work: int = 0,
@@ -108,13 +106,13 @@ class FeatureSpace:
             given = X
             if not (given == given.T).all():
                 given = (given + given.T) / given.dtype.type(2)
-            product: Any = GivenProduct(given, threads)
+            product: Any = GivenProduct(given, engine.threads)
         else:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
-            operand = Operand(X, order=order, run=threads.map)
-            product = GramProduct(self.kernel_, operand, budget, threads, work)
+            operand = engine.operand(X, order)
+            product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
         if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
@@ -145,17 +143,9 @@ class FeatureSpace:
         if self._is_precomputed():
             found = X.astype(np.float64, copy=False) @ weights
         else:
-            sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
-            with Threads(self.n_jobs) as threads:
-                anchor = Operand(self.X_fit_, run=threads.map)
-                found = apply(
-                    self.kernel_,
-                    Operand(X),
-                    anchor,
-                    sparse_weights,
-                    threads,
-                    given_budget(self.cache_size),
-                )
+            budget = given_budget(self.cache_size)
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
+                found = engine.apply(self.kernel_, X, self.X_fit_, weights, budget)
         if not np.isfinite(found).all():
             raise ValueError(
                 "The kernel values are not finite: X has too large values; scale it."

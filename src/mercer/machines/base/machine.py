@@ -1,13 +1,15 @@
-"""The one fit path that all machines share.
+"""The one way of fitting that all machines share.
 
-validate → bind the kernel → sort samples into blocks → problems → solve → keep support
+plan  = self._plan(X, y, sample_weight)   # validate, bind the kernel, state problems
+found = engine.solve(plan, settings, progress)
+self._keep(plan, found)                   # support, coefficients, certificates
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,24 +19,30 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
 
-from mercer.core.problem import Solution
-from mercer.engines.cpu.certificates import Values, all_of, are_convex, kernel_values
-from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import WholeGram, apply, is_custom
-from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS, Settings, TaskSpec, solve_many
+from mercer.core.problem import DualProblem, Solution
+from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
+from mercer.engines.cpu.tiles import (
+    Weights,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
+from mercer.engines.engine import engine_of
+from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.operand import Operand
+from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
+from mercer.machines.base.checks import QUIET
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
     as_dense,
@@ -44,41 +52,59 @@ from mercer.runtime.arrays import (
     refuse_other_things,
     things,
 )
-from mercer.runtime.memory import given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
-from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import validate_data
 
-__all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "Tasks"]
+__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
-# What overflows shows in the results, and they are looked at.
-QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
-class Tasks(NamedTuple):
-    """The problems of a fit, on samples sorted into blocks."""
+class Validated(NamedTuple):
+    """Samples and targets that have been checked."""
 
-    specs: list[TaskSpec]
-    order: NDArray[np.intp]  #: the samples, block by block
-    starts: list[int]  #: where each block begins, then the end
+    X: Any
+    y: Any
+    learnt: dict[str, Any]  #: fitted attributes that the checks have found
+    views: Any  #: groups of columns that the data name
 
-    def samples(self, spec: TaskSpec) -> NDArray[np.intp]:
-        """Return the samples that take part in a problem, in its order."""
-        return self.order[self.gram_rows(spec)]
 
-    def gram_rows(self, spec: TaskSpec) -> NDArray[np.intp]:
-        """Return the Gram rows of these samples."""
-        starts = self.starts
-        return np.concatenate(
-            [np.arange(starts[b], starts[b + 1]) for b in spec.blocks]
-        )
+class _Refined:
+    """A fitted attribute that is computed in double precision when it is asked for.
+
+    After a fit in single precision it would cost up to a quarter of the fit, and few
+    ask for it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, machine: Any, owner: type | None = None) -> Any:
+        if machine is None:
+            return self
+        if "_coarse" in vars(machine):
+            machine._refine()
+        try:
+            return vars(machine)[self._name]
+        except KeyError:
+            kind = type(machine).__name__
+            raise AttributeError(f"{kind} has no {self._name} before fit") from None
+
+    def __set__(self, machine: Any, value: Any) -> None:
+        vars(machine)[self._name] = value
+
+    def __delete__(self, machine: Any) -> None:
+        del vars(machine)[self._name]
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
-    """Base of the estimators: parameters, validation, solving, decision values."""
+    """Base class of the machines: parameters, validation, fit, decision values."""
+
+    objective_ = _Refined()
+    dual_gap_ = _Refined()
 
     _parameter_constraints: ClassVar[dict] = {
         "kernel": [str, callable, Kernel],
@@ -104,19 +130,32 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     #: whether samples come with classes or values
     _takes_targets: ClassVar[bool] = True
 
-    @abstractmethod
-    def _tasks(self, y: Any, sample_weight: NDArray) -> Tasks:
-        """Return the problems to solve."""
+    #: private attributes that a fit may set
+    _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse"})
+    #: samples, recognised by identity, and their decision values but for the bias
+    _known: ClassVar[Sequence[tuple[Any, NDArray]]] = ()
 
-    def _problems_per_machine(self) -> int:
-        """Return 1, or with it how many folds of a calibration a machine has."""
-        return 1
+    @abstractmethod
+    def _plan_for(
+        self,
+        valid: Validated,
+        sample_weight: Any,
+        bound: tuple[Kernel, ...] | None = None,
+    ) -> Plan:
+        """State the problems; ``bound`` are the kernels, if they are bound already."""
+
+    @abstractmethod
+    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+        """Store the support vectors and their coefficients."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed()
         tags.input_tags.sparse = not self._is_precomputed()
         return tags
+
+    def _check_choices(self) -> None:
+        """Refuse parameters that contradict each other."""
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, Precomputed) or (
@@ -126,14 +165,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def to_sklearn(self) -> Any:
         """Return a fitted estimator of scikit-learn with the same decision values.
 
-        It is the class of the same name, with this kernel as a function if scikit-learn
-        does not have it; for one-vs-rest of more than two classes a
-        ``OneVsRestClassifier``. Other schemes and decodings have no counterpart. It
-        computes in double precision, whatever the data had.
+        It is an instance of the class of the same name, or a ``OneVsRestClassifier``
+        for one-vs-rest with more than two classes. A kernel that scikit-learn does not
+        have becomes a function. Other schemes and decodings have no counterpart. The
+        estimator computes in double precision, whatever the precision of the data was.
 
-        With ``probability=True`` the probabilities differ by up to about 0.005, where
-        scikit-learn ends the coupling of pairs, and its ``predict`` goes by the
-        decision values, not by the probabilities; a warning says so.
+        With ``probability=True`` the probabilities differ by up to about 0.005, because
+        scikit-learn couples pairs less exactly. Its ``predict`` uses the decision
+        values, not the probabilities; a warning says so.
 
         Returns
         -------
@@ -141,19 +180,21 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         return to_sklearn(self)
 
-    @QUIET
-    def _solve(
-        self, X: Any, y: Any, targets: NDArray, sample_weight: Any
-    ) -> tuple[Tasks, list[Solution]]:
-        """Take validated data to certified solutions.
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        plan = self._plan(X, y, sample_weight)
+        found = self._solve(plan)
+        self._keep(plan, found)
+        return self
 
-        ``y`` is what callbacks see, ``targets`` what the problems are built from.
-        """
-        weight = check_sample_weight(
-            sample_weight, X, dtype=np.float64, allow_all_zero_weights=True
-        )
-        tasks = self._tasks(targets, weight)
-        self.kernel_, samples = self._bound(X)
+    @QUIET
+    def _plan(self, X: Any, y: Any, sample_weight: Any) -> Plan:
+        """Say what is to be solved, without a change of the estimator."""
+        self._check_choices()
+        return self._plan_for(self._validated(X, y), sample_weight)
+
+    @QUIET
+    def _solve(self, plan: Plan) -> Any:
+        """Let an engine find certified solutions."""
         settings = Settings(
             solver=self.solver,
             tol=self.tol,
@@ -161,71 +202,94 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             cache_size=self.cache_size,
             shrinking=self.shrinking,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
-            refines=self._problems_per_machine(),
         )
-        with Threads(self.n_jobs) as threads:
-            progress = FitProgress(self, X, y, self.verbose, threads.stop)
-            data = self._sorted(samples, tasks, threads)
-            solutions = solve_many(
-                self.kernel_,
-                data,
-                tasks.starts,
-                tasks.specs,
-                settings,
-                threads,
-                progress,
-            )
-            values = kernel_values(self.kernel_, data)
-            solutions = self._judged(solutions, self._convexity(tasks, values))
-            progress.finish(solutions)
-        found: list[Any] = [[s.objective, s.kkt_gap] for s in solutions]
-        if isinstance(data, Operand):
-            found.append(self.kernel_.diagonal(Operand(X)))
-        if not all(np.isfinite(values).all() for values in found):
-            raise ValueError(
-                "The dual coefficients or intercepts are not finite. The input data "
-                "may contain large values and need to be preprocessed."
-            )
-        self.converged_ = all(s.converged for s in solutions)
+        with engine_of(plan.X, n_jobs=self.n_jobs) as engine:
+            progress = self._progress(plan, engine.stop)
+            found = engine.solve(plan, settings, progress)
+        if progress is not None:
+            progress.finish(found.solutions)
+        return found
+
+    def _progress(self, plan: Plan, stop: NDArray) -> FitProgress | None:
+        """Return what reports on a fit, if there is somebody to report to."""
+        if not (self.verbose or getattr(self, "_skl_callbacks", None)):
+            return None
+        return FitProgress(self, plan.X, plan.y, self.verbose, stop)
+
+    def _keep(self, plan: Plan, found: Any) -> None:
+        """Replace what an earlier fit has left by what was found."""
+        self._keep_support(plan, self._keep_machines(plan, found))
+        if found.coarse:
+            self._coarse = {
+                "parts": list(found.coarse),
+                "objective_": self.__dict__.pop("objective_"),
+                "dual_gap_": self.__dict__.pop("dual_gap_"),
+            }
+
+    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+        """Keep all but the support vectors; return the solutions of the machines."""
+        for name in list(vars(self)):
+            if name in self._learnt or (name.endswith("_") and name[0] != "_"):
+                delattr(self, name)
+        self.__dict__.update(plan.learnt)
+        self.kernel_ = plan.kernel
+        if plan.function is not None:
+            self._samples = plan.X
+        self.is_convex_ = found.is_convex
+        self.converged_ = all(s.converged for s in found.solutions)
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
-            self._warn(solutions, progress.stopped_early)
-        return tasks, solutions
+            self._warn(found)
+        machines = found.solutions[:: plan.per_machine]
+        self.intercept_ = np.array([s.bias for s in machines])
+        return machines
 
-    def _convexity(self, tasks: Tasks, values: Values) -> list[bool | None]:
-        """Tell whether the problems of the machines, not those of folds, are convex.
+    def _refine(self) -> None:
+        """Take objective and dual gap from kernel values in double precision."""
+        coarse = self._coarse
+        with engine_of(self.support_vectors_, n_jobs=self.n_jobs) as engine:
+            found = engine.refine(
+                coarse["parts"],
+                self.kernel_,
+                self.support_vectors_,
+                self.support_,
+                given_budget(self.cache_size),
+            )
+        objective, more = (np.array(values) for values in zip(*found, strict=True))
+        gap = np.maximum(coarse["dual_gap_"] + more, 0.0)
+        refined: dict[str, Any] = {"objective_": objective, "dual_gap_": gap}
+        if np.ndim(coarse["objective_"]) == 0:
+            refined = {name: float(values[0]) for name, values in refined.items()}
+        others = {k: v for k, v in vars(self).items() if k != "_coarse"}
+        # One assignment, so that an interrupt leaves either state.
+        self.__dict__ = {**others, **refined}
 
-        ``values`` returns the square of kernel values of some Gram rows.
-        """
-        mains = tasks.specs[:: self._problems_per_machine()]
-        problems = [(spec.problem, tasks.gram_rows(spec)) for spec in mains]
-        return are_convex(self.kernel_, values, problems)
+    def _common(self, valid: Validated, bound: tuple[Kernel, ...] | None) -> dict:
+        """Return the parts of a plan that do not depend on the kind of machine."""
+        kernels, samples = self._bound(valid) if bound is None else (bound, valid.X)
+        return dict(
+            X=valid.X,
+            samples=samples,
+            y=valid.y,
+            kernels=kernels,
+            learnt=valid.learnt,
+            is_matrix=self._is_precomputed(),
+            function=self.kernel if self._is_function() else None,
+        )
 
-    def _judged(
-        self, solutions: list[Solution], verdicts: Sequence[bool | None]
-    ) -> list[Solution]:
-        """Note which problems are convex: where one is not, no gap is a bound."""
-        self.is_convex_ = all_of(verdicts)
-        judged = list(solutions)
-        step = self._problems_per_machine()
-        for k, is_convex in enumerate(verdicts):
-            if is_convex is False:
-                judged[k * step] = judged[k * step]._replace(dual_gap=np.inf)
-        return judged
-
-    def _bound(self, X: Any) -> tuple[Kernel, Any]:
-        """Return the kernel with its numbers, and the samples as it is to see them."""
-        kernel = self._make_kernel()
+    def _bound(self, valid: Validated) -> tuple[tuple[Kernel, ...], Any]:
+        """Return kernels with their numbers, and the samples as kernels see them."""
+        kernel = self._make_kernel(valid)
         # A user's own function gets the samples as they were given.
-        samples = X if is_custom(kernel) else dense_if_small(X)
-        return kernel.bind(samples), samples
+        samples = valid.X if is_custom(kernel) else dense_if_small(valid.X)
+        return (kernel.bind(samples),), samples
 
-    def _make_kernel(self) -> Kernel:
+    def _make_kernel(self, valid: Validated) -> Kernel:
         """Return the kernel, with the columns that the training data named, if any."""
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
-        return with_names(kernel, self._views, getattr(self, "feature_names_in_", None))
+        return with_names(kernel, valid.views, valid.learnt.get("feature_names_in_"))
 
     def _leaves(self) -> list[Kernel]:
         """Return the kernels that the given one is made of, if it is an object."""
@@ -235,29 +299,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Whether the kernel is a function, to be called as scikit-learn calls it."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _validated(self, X: Any, y: Any) -> Validated:
+        """Check samples and targets."""
         # Validation leaves a plain array; names of columns have to be read before.
-        self._views = views_of(X)
-        for name in ("probA_", "probB_", "_means", "_samples"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        views = views_of(X)
         if self._is_function() and not is_numeric(X):
             if self._takes_targets:
                 y = column_or_1d(y, warn=True)
             X = things(X)
             check_consistent_length(X, y)
-            for name in ("n_features_in_", "feature_names_in_"):  # of an earlier fit
-                self.__dict__.pop(name, None)
-            self.shape_fit_ = X.shape
-            return X, y
+            return Validated(X, y, {"shape_fit_": X.shape}, views)
         if any(isinstance(leaf, Custom) for leaf in self._leaves()):
             refuse_other_things(self, X)
         settings: dict[str, Any] = dict(
             dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
         )
+        # scikit-learn sets attributes of the estimator that it validates for.
+        draft = copy(self)
         if y is None and not self._takes_targets:
-            X = validate_data(self, X, **settings)
+            X = validate_data(draft, X, **settings)
         else:
-            X, y = validate_data(self, X, y, multi_output=False, **settings)
+            X, y = validate_data(draft, X, y, multi_output=False, **settings)
         if self._is_precomputed():
             if sparse.issparse(X):
                 raise TypeError("Sparse precomputed kernels are not supported.")
@@ -266,27 +328,23 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                     "Precomputed matrix must be a square matrix."
                     f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
                 )
-        self.shape_fit_ = X.shape
-        return X, y
+        learnt = {
+            name: vars(draft)[name]
+            for name in ("n_features_in_", "feature_names_in_")
+            if name in vars(draft)
+        }
+        return Validated(X, y, {**learnt, "shape_fit_": X.shape}, views)
 
-    def _by_function(self, X: Any, Z: Any) -> NDArray:
-        """Call the kernel function once, with all samples, as scikit-learn does."""
-        return call_function(self.kernel, X, Z, X.dtype)
+    def _sample_weight(self, valid: Validated, sample_weight: Any) -> NDArray:
+        """Return a weight for each sample."""
+        n = valid.X.shape[0]
+        return check_sample_weight(
+            sample_weight, np.empty(n), dtype=np.float64, allow_all_zero_weights=True
+        )
 
-    def _sorted(self, X: Any, tasks: Tasks, threads: Threads) -> Operand | WholeGram:
-        """Return the samples block by block, or the given matrix in that order."""
-        in_order = bool((np.diff(tasks.order) == 1).all())
-        if self._is_precomputed() or self._is_function():
-            matrix = X
-            if self._is_function():
-                self._samples = X
-                matrix = self._by_function(X, X)
-            matrix = matrix if in_order else matrix[np.ix_(tasks.order, tasks.order)]
-            diag = np.array(matrix.diagonal(), dtype=np.float64)
-            return WholeGram(matrix, diag, tasks.starts)
-        return Operand(X, order=None if in_order else tasks.order, run=threads.map)
-
-    def _warn(self, solutions: Sequence[Solution], stopped_early: bool) -> None:
+    def _warn(self, found: Any) -> None:
+        """Say why the solutions are not certified to ``tol``, and what helps."""
+        solutions = found.solutions
         left = [s for s in solutions if not s.converged]
         worst = max(left, key=lambda s: s.kkt_gap + s.error)
         limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
@@ -299,13 +357,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             # A gap within the tolerance is not enough: bounds and sums have to hold.
             state = "the coefficients violate their bounds or the sum of a group"
             remedy = f"solver={self.solver!r} has failed; use solver='auto'."
-        elif stopped_early:
+        elif found.stopped_early:
             remedy = "A callback asked for an early end."
         elif limit <= n_steps and self.max_iter < 0:
             remedy = (
-                f"The solver has a limit of its own, here {n_steps} steps, where "
-                "max_iter=-1 sets none. Scale the data, for example by StandardScaler, "
-                "lower C or raise tol; a max_iter above this limit lets it go on."
+                f"With max_iter=-1 the solver stops after {n_steps} steps. Scale the "
+                "data, for example with StandardScaler, lower C or raise tol; a larger "
+                "max_iter allows more steps."
             )
         elif limit <= n_steps:
             remedy = (
@@ -314,17 +372,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 "raise max_iter."
             )
         elif self.solver in ("random", "simplified"):
-            remedy = f"solver={self.solver!r} is approximate; 'auto' is exact."
+            remedy = f"solver={self.solver!r} is approximate; use 'auto'."
         elif self._is_precomputed() or self._is_function():
-            remedy = "The kernel matrix must be symmetric; if it is, scale it, lower C."
+            remedy = (
+                "The kernel matrix must be symmetric. If it is, scale it, or lower C."
+            )
         else:
             remedy = "Scale the data, lower C, raise tol, or pass float64 data."
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} did not converge in {len(left)} of "
             f"{len(solutions)} problems: {state} after "
             f"{sum(s.n_iter for s in solutions)} iterations. {remedy}",
             ConvergenceWarning,
-            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:
@@ -367,7 +426,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 f"The internal representation of {type(self).__name__} was altered"
             )
         if self._is_function() and not hasattr(self, "_samples"):
-            raise NotFittedError(f"kernel={self.kernel!r} was set after fit: fit again")
+            raise NotFittedError(
+                f"kernel={self.kernel!r} was set after fit. Call fit again."
+            )
 
     @property
     def _gamma(self) -> float:
@@ -379,7 +440,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _libsvm_sign(self) -> float:
-        """Return -1 where LIBSVM has the other side positive."""
+        """Return -1 if the positive side is the negative one of LIBSVM."""
         return 1.0
 
     @property
@@ -414,43 +475,105 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
         """Return ``K(X, support vectors) @ weights + bias``, shape (n, n_tasks)."""
+        for samples, values in self._known:
+            if X is samples:
+                return values + self.intercept_
         X = self._validate_for_predict(X)
         weights = self._weights()
         if self._is_precomputed():
             given = X[:, self.support_].astype(np.float64, copy=False)
             values = given @ weights.matrix
         elif isinstance(self.kernel_, Linear):
-            # One product with the weights of the features, whatever the support.
+            # One product with the weights of the features takes least time.
             values = as_dense(X @ as_dense(self.support_vectors_.T @ weights.matrix))
         elif self._is_function():
-            given = self._by_function(X, self._samples)
+            given = call_function(self.kernel, X, self._samples, X.dtype)
             values = given[:, self.support_].astype(np.float64) @ weights.matrix
         else:
             vectors = self.support_vectors_
-            self.kernel_.bind(X)  # what it asks of the data holds for new ones too
-            if self._needs_double(Operand(vectors), weights.matrix):
+            self.kernel_.bind(X)  # checks that the kernel can take such samples
+            if self._needs_double(Samples(vectors), weights.matrix):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
-            with Threads(self.n_jobs) as threads:
-                anchor = Operand(vectors, run=threads.map)
-                values = apply(
-                    self.kernel_,
-                    Operand(X),
-                    anchor,
-                    weights,
-                    threads,
-                    given_budget(self.cache_size),
-                )
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
+                budget = given_budget(self.cache_size)
+                values = engine.apply(self.kernel_, X, vectors, weights, budget)
         values = values + self.intercept_
         if not np.isfinite(values).all():
             raise ValueError(
-                "The decision values are not finite: X has too large values; scale it."
+                "The decision values are not finite: the values of X are too large. "
+                "Scale X."
             )
         return values
 
-    def _needs_double(self, vectors: Operand, weights: sparse.csr_array) -> bool:
+    def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""
         if vectors.dtype == np.float64 or not len(vectors):
             return False
         largest = np.abs(self.kernel_.diagonal(vectors)).max()
         spread = np.sqrt((weights * weights).sum(axis=0).max())
         return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * self.tol)
+
+
+class SingleMachine(KernelMachine):
+    """Base class of machines with one problem on all samples."""
+
+    @abstractmethod
+    def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
+        """Build the problem, with a weight for each sample."""
+
+    def _targets(self, valid: Validated, kernel: Kernel, samples: Any) -> NDArray:
+        """Return a number for each sample, from which the problem is built."""
+        if valid.y is None:
+            return np.zeros(valid.X.shape[0])
+        targets = valid.y.astype(np.float64)
+        assert_all_finite(targets, input_name="y")
+        return targets
+
+    def _plan_for(
+        self,
+        valid: Validated,
+        sample_weight: Any,
+        bound: tuple[Kernel, ...] | None = None,
+    ) -> Plan:
+        weight = np.maximum(self._sample_weight(valid, sample_weight), 0.0)
+        if not (weight > 0).any():
+            raise ValueError(
+                "Invalid input - all samples have zero or negative weights."
+            )
+        common = self._common(valid, bound)
+        targets = self._targets(valid, common["kernels"][0], common["samples"])
+        n = len(weight)
+        return Plan(
+            specs=[TaskSpec(self._problem(targets, weight), (0,))],
+            order=np.arange(n),
+            starts=[0, n],
+            **common,
+        )
+
+    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+        machines = super()._keep_machines(plan, found)
+        (solution,) = machines
+        self.n_iter_ = int(solution.n_iter)
+        self.objective_ = solution.objective
+        self.dual_gap_ = solution.dual_gap
+        self.kkt_gap_ = solution.kkt_gap
+        return machines
+
+    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+        X, row = plan.X, plan.specs[0].problem.row
+        entries = [(row, machines[0].beta)]
+        weights = coefficient_matrix(X.shape[0], entries).toarray()
+        # A sample above and below the tube at once counts by the difference.
+        self.support_ = np.flatnonzero(weights).astype(np.int32)
+        if plan.is_matrix:
+            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
+        else:
+            self.support_vectors_ = X[self.support_]
+        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
+        self.dual_coef_ = weights[self.support_].T.copy()
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+
+    def _weights(self) -> Weights:
+        matrix = sparse.csr_array(self.dual_coef_.T)
+        return Weights(matrix, [0, len(self.support_)])

@@ -1,12 +1,12 @@
 """What classifiers that learn from a stream share: validation, chunks and a history.
 
 A stream is any iterable of chunks ``(X, y)`` or ``(X, y, sample_weight)``.  Each chunk
-is first predicted and then learnt from, so that the share of mistakes is an honest
-estimate at every moment (progressive validation).
+is first predicted and then learnt from, so that the fraction of mistakes estimates the
+error on new samples at every moment (progressive validation).
 
-Learning works on a draft of the estimator, which the estimator takes over by one
-assignment when a step is complete.  Whatever ends a call before that, such as Ctrl-C,
-lack of memory or samples that are refused, leaves the estimator as it was.
+Learning works on a draft of the estimator.  When a step is complete, the estimator
+takes over what the draft has learnt, in one assignment.  If a call ends before that
+(by Ctrl-C, lack of memory, or samples that are refused), the estimator has not changed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
+from mercer.machines.base.checks import (
+    as_in_fit,
+    validate_new_samples,
+    validate_samples,
+)
 from mercer.runtime.arrays import refuse_other_things
 from mercer.runtime.progress import EVERY, log, speak_up
 from mercer.runtime.scikit_learn import (
@@ -39,15 +44,14 @@ from mercer.runtime.scikit_learn import (
     check_partial_fit_first_call,
     check_sample_weight,
 )
-from mercer.runtime.validation import validate_data
 
 __all__ = ["StreamClassifier"]
 
-# Entries of a history: beyond them every second one is dropped, so that it stays small
-# on a stream without end.
+# Largest number of entries of a history. If there are more, every second entry is
+# dropped, so that the history stays small on an endless stream.
 LONGEST_HISTORY = 4096
 ENTRIES = ("n_seen", "n_tested", "n_mistakes", "n_support")
-# What is learnt, besides the attributes whose names end with an underscore.
+# Attributes that are learnt although their names do not end with an underscore.
 LEARNT = {"_held", "_views", "_seed", "_n_calls", "_chunk", "_most"}
 
 
@@ -60,7 +64,7 @@ def _no_history() -> dict[str, list[int]]:
 
 
 class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of the classifiers with ``partial_fit``."""
+    """Base class of the classifiers with ``partial_fit``."""
 
     _parameter_constraints: ClassVar[dict] = {
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -82,13 +86,18 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Learn from some samples."""
 
-    @abstractmethod
-    def predict(self, X: Any) -> NDArray:
-        """Return the class of each sample."""
-
-    #: what the learner holds; it has a method ``settle``
+    #: what has been learnt; an object with the methods ``settle`` and ``state``
     _held: Any
     history_: dict[str, list[int]]
+
+    @abstractmethod
+    def _predicted_numbers(self, X: Any) -> NDArray[np.intp]:
+        """Return the number of the predicted class of each sample."""
+
+    @staticmethod
+    @abstractmethod
+    def _held_from_state(kernel: Any, state: dict[str, Any]) -> Any:
+        """Return what has been learnt, from what its method ``state`` has returned."""
 
     @abstractmethod
     def _count_support(self) -> int:
@@ -99,6 +108,36 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether anything has been learnt."""
+        return hasattr(self, "_held")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_held" in state:
+            state["_held"] = state["_held"].state()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "_held" in state:
+            held = self._held_from_state(state["kernel_"], state["_held"])
+            state = {**state, "_held": held}
+        super().__setstate__(state)
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the predicted class of each sample; the model does not change.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        numbers = self._predicted_numbers(X)
+        return self.classes_[numbers]
+
     def learn_stream(
         self,
         chunks: Iterable[Any],
@@ -108,18 +147,19 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     ) -> Any:
         """Predict and then learn, chunk by chunk, as long as the stream lasts.
 
-        Nothing of a chunk is kept but what the model holds. The counts go into
-        ``history_``; the first chunk of a model that knows nothing is not predicted.
+        A chunk is not kept, except for the samples that the model holds. The counts of
+        mistakes go into ``history_``. If the model has not learnt anything before, the
+        first chunk is not predicted.
 
         Parameters
         ----------
         chunks : iterable
-            Of pairs (X, y) or triples (X, y, sample_weight), as for ``partial_fit``.
+            Pairs (X, y) or triples (X, y, sample_weight), as for ``partial_fit``.
         classes : array of shape (n_classes,), default=None
             All classes that can appear; needed if the model has not learnt before.
         progress : callable, default=None
-            Called after each chunk with the latest entry of the history; it ends the
-            stream by returning True. ``verbose`` logs lines of text besides.
+            Called after each chunk with the latest entry of the history. If it returns
+            True, the stream ends. With ``verbose``, lines of text are logged as well.
 
         Returns
         -------
@@ -147,7 +187,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return self
 
     def _note(self, n_seen: int, n_tested: int, n_mistakes: int) -> dict[str, int]:
-        """Add to the counts, and return them."""
+        """Add to the counts in the history, and return them."""
         more = n_seen, n_tested, n_mistakes
         history: dict[str, list[int]] = self.history_
         entry = {
@@ -157,7 +197,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         entry["n_support"] = self._count_support()
         history = {name: [*history[name], entry[name]] for name in ENTRIES}
         if len(history["n_seen"]) > LONGEST_HISTORY:
-            # The latest entry stays.
+            # This keeps the latest entry.
             first = (len(history["n_seen"]) - 1) % 2
             history = {k: v[first::2] for k, v in history.items()}
         self.history_ = history
@@ -175,7 +215,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         )
 
     def _draft(self, fresh: bool = False) -> Self:
-        """Return a copy to learn with; a fresh one knows nothing yet."""
+        """Return a copy to learn with; if ``fresh``, it has not learnt anything."""
         draft = object.__new__(type(self))
         for name, value in vars(self).items():
             if not (fresh and _is_learnt(name)):
@@ -183,7 +223,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return draft
 
     def _accept(self, draft: Self) -> None:
-        """Take over all that a draft has learnt, in one step."""
+        """Take over everything that a draft has learnt, in one step."""
         own = {k: v for k, v in vars(self).items() if not _is_learnt(k)}
         learnt = {k: v for k, v in vars(draft).items() if _is_learnt(k)}
         self.__dict__ = own | learnt
@@ -192,24 +232,16 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def _take_in(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, whole: bool = False
     ) -> tuple[Any, NDArray[np.int64], NDArray]:
-        """Validate samples; return them, their classes by number, and weights.
+        """Return validated samples, the numbers of their classes, and their weights.
 
-        ``whole`` samples are all there are, and so name the classes themselves.
+        ``whole`` means that there are no other samples, so that ``y`` has all classes.
         """
         known = hasattr(self, "classes_")
         if not known:
             views = views_of(X)
             if callable(self.kernel) or isinstance(self.kernel, Kernel):
                 refuse_other_things(self, X)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            reset=not known,
-        )
+        X, y = validate_samples(self, X, y, reset=not known)
         if sparse.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -222,7 +254,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 ensure_non_negative=True,
                 allow_all_zero_weights=not whole,
             )
-        if not known:  # later ones have to be among the classes anyway
+        if not known:  # later labels must be among the classes anyway
             check_classification_targets(y)
         classes = np.unique(y) if whole else classes
         if not known and classes is not None:
@@ -248,29 +280,29 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             )
 
     def _numbers(self, y: NDArray) -> NDArray[np.int64]:
-        """Return the place of each label among the classes."""
+        """Return the number of the class of each label."""
         codes = np.searchsorted(self.classes_, y)
         codes = np.minimum(codes, len(self.classes_) - 1)
         is_unknown = self.classes_[codes] != y
         if is_unknown.any():
             unknown = np.unique(y[is_unknown])
             raise ValueError(
-                f"y has the classes {unknown.tolist()}, which were not announced: "
-                f"classes were {self.classes_.tolist()}. Name all of them in `classes` "
-                "on the first call."
+                f"y has the unknown classes {unknown.tolist()}; the known classes are "
+                f"{self.classes_.tolist()}. Name all classes in `classes` in the first "
+                "call."
             )
         return codes.astype(np.int64)
 
     def _class_weights(self, y: NDArray, whole: bool) -> NDArray:
         if self.class_weight == "balanced" and not whole:
             raise ValueError(
-                "class_weight='balanced' is not supported by partial_fit: it needs all "
-                "samples. Compute the weights and pass them: {class: weight, ...}."
+                "class_weight='balanced' is not supported by partial_fit, because it "
+                "needs all samples. Compute the weights and pass {class: weight, ...}."
             )
         if self.class_weight is None:
             return np.ones(len(self.classes_))
         found = np.ones(len(self.classes_))
-        # There is nothing to balance for a class that is not there.
+        # A class without samples cannot be balanced, and keeps the weight 1.
         there = np.isin(self.classes_, y) | (self.class_weight != "balanced")
         found[there] = compute_class_weight(
             self.class_weight, classes=self.classes_[there], y=y
@@ -282,47 +314,29 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return found
 
     def _bound_kernel(self, X: Any) -> Kernel:
-        """Return the kernel with its numbers, of which some may come from the data."""
+        """Return the kernel, with the parameters that follow from the data set."""
         kernel = as_kernel(
             self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0
         )
         if isinstance(kernel, Precomputed):
             raise ValueError(
-                f"{type(self).__name__} cannot use a precomputed kernel: samples that "
-                "are yet to come have no row in it. Give the kernel itself."
+                f"{type(self).__name__} cannot use a precomputed kernel: it has no "
+                "values of future samples. Pass the kernel itself."
             )
         names = getattr(self, "feature_names_in_", None)
         return with_names(kernel, self._views, names).bind(X)
 
-    def _like(self, X: Any, is_sparse: bool, dtype: Any = None) -> Any:
-        """Return samples as what was learnt from: dense or sparse, and of its type."""
-        if is_sparse and not sparse.issparse(X):
-            X = sparse.csr_array(X)
-        elif sparse.issparse(X) and not is_sparse:
-            raise ValueError(
-                f"cannot use sparse input in {type(self).__name__!r} trained on dense "
-                "data"
-            )
+    def _as_held(self, X: Any, rows: Any, dtype: Any = None) -> Any:
+        """Return samples dense or sparse as the held ``rows``, and in ``dtype``."""
+        X = as_in_fit(self, X, sparse.issparse(rows.X))
         return X if dtype is None else X.astype(dtype, copy=False)
 
     def _check_for_kernel(self, X: Any) -> None:
-        """Refuse samples that the kernel is not for, such as negative histograms."""
+        """Refuse samples for which the kernel is not defined: negative histograms."""
         if self.kernel_ is not None:
             self.kernel_.bind(X)
 
     def _validate_for_predict(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            reset=False,
-        )
+        X = validate_new_samples(self, X)
         self._check_for_kernel(X)
         return X
-
-    @abstractmethod
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell whether anything was learnt."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.lloyd import assign, decide, gather, give_way, move_between
-from mercer.kernels.frame import squared_norms
+from mercer.kernels.pair import squared_norms
 from mercer.runtime.threads import Threads
 
 __all__ = ["Clustering", "Lloyd"]

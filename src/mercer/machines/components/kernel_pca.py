@@ -17,8 +17,9 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
-from mercer.kernels.operand import Operand
 from mercer.kernels.views import views_of
 from mercer.machines.components.centred import (
     SMALL,
@@ -30,11 +31,9 @@ from mercer.machines.components.centred import (
 )
 from mercer.machines.components.preimage import PreImages
 from mercer.runtime.fitting import fit_method
-from mercer.runtime.memory import budget_bytes
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.threads import Threads
 
 __all__ = ["KernelPCA"]
 
@@ -286,11 +285,11 @@ class KernelPCA(
         room = self._room(settings, X)
         settings = settings._replace(room=room)
         progress = StepProgress(self, X, y, self.verbose)
-        with Threads(self.n_jobs) as threads:
+        with engine_of(X, n_jobs=self.n_jobs) as engine:
             order = None
             if not self._is_precomputed():
-                order = Operand(X, run=threads.map).good_order()
-            product = self._product(X, threads, SMALL, order, room)
+                order = engine.operand(X).good_order()
+            product = self._product(X, engine, SMALL, order, room)
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
         self.X_fit_ = X

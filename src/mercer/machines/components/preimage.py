@@ -19,13 +19,15 @@ from scipy import linalg
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.engines.cpu.gram import Tiles, gram_matrix, warm_up
+from mercer.core.tiles import ranges
+from mercer.engines.cpu.engine import CpuEngine
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles
+from mercer.engines.engine import engine_of, gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
-from mercer.kernels.operand import Operand
 from mercer.kernels.radial import RBF
 from mercer.machines.base.feature_space import FeatureSpace
 from mercer.runtime.arrays import as_dense
-from mercer.runtime.threads import Threads
 
 __all__ = ["PreImages", "fixed_points"]
 
@@ -42,27 +44,25 @@ def fixed_points(
     weights: NDArray,
     coordinates: NDArray,
     start: NDArray,
-    threads: Threads,
+    engine: CpuEngine,
 ) -> NDArray:
     r"""Return a pre-image for each row of ``coordinates``, iterated from ``start``.
 
     The weights of the samples are ``1/n + weights @ coordinates[i]``.  The iteration is
     undefined if the denominator vanishes; such a point stays where it is.
     """
-    anchor = Operand(X, run=threads.map)
-    warm_up(kernel, anchor)
-    tile_of = Tiles(kernel)
+    anchor = engine.operand(X)
+    tiles = Tiles(kernel, anchor, engine.threads)
     spread = float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
     found = np.array(start, dtype=np.float64)
 
-    def settle(first: int) -> None:
-        rows = slice(first, first + ROWS)
+    def settle(rows: slice) -> None:
         g = coordinates[rows] @ weights.T + 1.0 / len(X)
         z = found[rows]
         active = np.arange(len(z))
         for _ in range(MOST_STEPS):
             points = Operand(np.ascontiguousarray(z[active], dtype=X.dtype))
-            mass = g[active] * tile_of(points, anchor)
+            mass = g[active] * tiles(points, anchor)
             total = mass.sum(axis=1)
             is_sound = np.abs(total) > 1e-12 * np.abs(mass).sum(axis=1) + 1e-300
             active, mass, total = active[is_sound], mass[is_sound], total[is_sound]
@@ -73,7 +73,7 @@ def fixed_points(
             if not len(active):
                 break
 
-    threads.map(settle, range(0, len(found), ROWS))
+    tiles.run(settle, ranges(0, len(found), ROWS, even=False))
     return found
 
 
@@ -175,14 +175,14 @@ class PreImages(FeatureSpace):
         return self._settle(self.transform(X).astype(np.float64), X).astype(X.dtype)
 
     def _settle(self, coordinates: NDArray, start: Any) -> NDArray:
-        with Threads(self.n_jobs) as threads:
+        with engine_of(n_jobs=self.n_jobs) as engine:
             return fixed_points(
                 self.kernel_,
                 as_dense(self.X_fit_),
                 self._weights,
                 coordinates,
                 as_dense(start),
-                threads,
+                engine,
             )
 
 

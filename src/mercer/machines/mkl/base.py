@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
-from mercer.engines.cpu.coefficients import coefficient_matrix
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cpu.gram import run_tiles, warm_up
 from mercer.engines.cpu.solve import Progress, Settings, TaskSpec
+from mercer.engines.cpu.tiles import coefficient_matrix
 from mercer.kernels.base import Kernel, Scaled, Sum
-from mercer.kernels.operand import Operand
 from mercer.machines.mkl.weights import Moments
 from mercer.runtime.threads import Threads
 
@@ -25,8 +24,6 @@ __all__ = [
     "Products",
     "Solved",
     "by_sample",
-    "cut",
-    "fill_tiles",
     "tile_width",
     "weighted_sum",
 ]
@@ -70,11 +67,6 @@ def weighted_sum(kernels: Sequence[Kernel], weights: NDArray) -> Kernel:
     return Scaled(kernels[0], 0.0) if total is None else total
 
 
-def cut(n: int, most: int) -> list[slice]:
-    """Cut ``range(n)`` into slices of at most ``most``."""
-    return [slice(a, min(a + most, n)) for a in range(0, n, most)]
-
-
 def tile_width(n_kernels: int) -> int:
     """Return the number of columns in a tile of one strip."""
     return max(STRIP, TILE_VALUES // STRIP * 4 // max(4, n_kernels))
@@ -100,7 +92,8 @@ class BaseGrams(ABC):
     def strips(self, itemsize: int) -> list[slice]:
         """Cut the rows into strips that fit a quarter of the memory for copies."""
         row = self.n_kernels * self.n * itemsize
-        return cut(self.n, max(1, self.part_of_spare(4, STRIP * row) // row))
+        most = max(1, self.part_of_spare(4, STRIP * row) // row)
+        return ranges(0, self.n, most, even=False)
 
     @property
     @abstractmethod
@@ -196,17 +189,3 @@ class BaseGrams(ABC):
             outer = np.outer(total, total) if joint else total * total
             gram = gram - 2.0 / self.n * inner + outer / self.n**2
         return Moments(target, gram, float((Y.T @ Y).ravel() @ (Y.T @ Y).ravel()))
-
-
-def fill_tiles(
-    kernels: Sequence[Kernel],
-    operand: Operand,
-    threads: Threads,
-    work: Callable[[Any], None],
-    tiles: Sequence[Any],
-    at_once: int | None = None,
-) -> None:
-    """Run tile jobs, after the kernels have derived what all tiles share."""
-    for kernel in kernels:
-        warm_up(kernel, operand)
-    run_tiles(kernels, threads, work, tiles, at_once)

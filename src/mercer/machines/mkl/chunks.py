@@ -21,11 +21,11 @@ from mercer.core.problem import DualProblem
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.mkl.inmemory import GramsInMemory
-from mercer.machines.mkl.problem import SAFETY, Found, Problem, Round
+from mercer.machines.mkl.joint_problem import SAFETY, JointProblem, JointSolution, Round
 
 __all__ = ["Iteration", "by_chunks"]
 
-Iteration = Callable[..., Found]
+Iteration = Callable[..., JointSolution]
 
 # Problems with fewer samples are solved as a whole.
 CHUNKS_FROM = 2000
@@ -44,8 +44,8 @@ MOST = 0.6
 
 
 def by_chunks(
-    problem: Problem, iterate: Iteration, max_iter: int, weights: NDArray
-) -> Found:
+    problem: JointProblem, iterate: Iteration, max_iter: int, weights: NDArray
+) -> JointSolution:
     """Solve the problem with ``iterate``, on chunks of the samples if that is faster.
 
     The iteration starts from ``weights``.
@@ -74,8 +74,7 @@ def by_chunks(
         end = iterate(chunk.part, left, weights, before)
         problem.rounds += chunk.part.rounds[:-1]
         now = chunk.lifted(end.last)
-        is_over = problem.is_stopped or len(problem.rounds) >= max_iter
-        if is_over or now.is_within(SAFETY * problem.tol):
+        if problem.is_over(max_iter) or now.is_within(SAFETY * problem.tol):
             return problem.found(now)
         wanted, n_needed = relevant(problem, now, GROWTH * len(rows))
         if tol < problem.tol:
@@ -90,18 +89,18 @@ def by_chunks(
     return iterate(problem, max_iter, weights, now)
 
 
-def _ends(problem: Problem) -> tuple[list[int], list[int]]:
+def _ends(problem: JointProblem) -> tuple[list[int], list[int]]:
     return problem.store.starts[:-1], problem.store.starts[1:]
 
 
-def _pays(problem: Problem) -> bool:
+def _pays(problem: JointProblem) -> bool:
     """Whether there are enough samples, and a single sum constraint per machine."""
     return problem.store.n >= CHUNKS_FROM and all(
         spec.problem.group[-1] == 0 for spec in problem.specs
     )
 
 
-def _most_rows(problem: Problem) -> int:
+def _most_rows(problem: JointProblem) -> int:
     """Return the largest number of samples in a chunk.
 
     The copies of the matrices for a chunk must fit into the memory of one and a half
@@ -111,7 +110,9 @@ def _most_rows(problem: Problem) -> int:
     return int(n * min(MOST, np.sqrt(1.5 / (n_kernels + 1.5))))
 
 
-def relevant(problem: Problem, now: Round, most: int) -> tuple[NDArray[np.intp], int]:
+def relevant(
+    problem: JointProblem, now: Round, most: int
+) -> tuple[NDArray[np.intp], int]:
     """Return the support vectors, the worst violators and the samples close to these.
 
     Also return how many samples are needed, which may be more than ``most``.
@@ -132,7 +133,7 @@ class Chunk:
 
     def __init__(
         self,
-        whole: Problem,
+        whole: JointProblem,
         store: GramsInMemory,
         rows: NDArray[np.intp],
         memory: NDArray,
@@ -157,7 +158,9 @@ class Chunk:
             specs.append(TaskSpec(part, spec.blocks))
             self._kept.append(kept)
         part_store = store.restricted(rows, starts, memory)
-        self.part = Problem(part_store, specs, whole.ball, whole.settings, whole.report)
+        self.part = JointProblem(
+            part_store, specs, whole.ball, whole.settings, whole.report
+        )
         self.part.is_fixed = whole.is_fixed
         self.part.pace = whole.pace
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.mkl import add_scaled
-from mercer.core.rows import add_rows, gather_square, mirror
+from mercer.core.tiles import add_rows, gather_square, ranges
 from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cpu.gram import USUAL, Tiling, own_scratch
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import (
     MOST_STEPS,
     SAFETY,
@@ -20,10 +20,9 @@ from mercer.engines.cpu.solve import (
     TaskSpec,
     solve_and_polish,
 )
-from mercer.kernels.base import Kernel, OnColumns, evaluate_once
-from mercer.kernels.operand import Operand, Pair, columns_key
-from mercer.machines.mkl.base import BaseGrams, Products, Solved, cut, fill_tiles
-from mercer.runtime.memory import WORKERS, divide
+from mercer.engines.cpu.tiles import USUAL, WORKERS, Tiles, Tiling, divide
+from mercer.kernels.base import Kernel
+from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.runtime.threads import Threads
 
 __all__ = ["GramsInMemory"]
@@ -57,25 +56,8 @@ class GramsInMemory(BaseGrams):
         n = len(operand)
         matrices = [np.empty((n, n), dtype=operand.dtype) for _ in kernels]
         width = TILE_COLUMNS * 4 // max(4, min(len(kernels), 32))
-        height, width = tiling.shape(TILE_ROWS, width)
-        strips = [(rows, operand.rows(rows)) for rows in cut(n, height)]
-        groups = _by_columns(kernels)
-
-        def fill(tile: tuple[slice, Operand, slice]) -> None:
-            rows, left, columns = tile
-            right = operand.rows(columns)
-            for together, is_shared in groups:
-                pair = Pair(left, right, shared=is_shared, scratch=own_scratch())
-                for k in together:
-                    values = evaluate_once(kernels[k], pair)
-                    mirror(values, matrices[k], rows.start, columns.start)
-
-        tiles = [
-            (rows, left, slice(rows.start + part.start, rows.start + part.stop))
-            for rows, left in strips
-            for part in cut(n - rows.start, width)
-        ]
-        fill_tiles(kernels, operand, threads, fill, tiles, tiling.at_once)
+        tiles = Tiles(kernels, operand, threads, tiling)
+        tiles.triangle(matrices, TILE_ROWS, width, even=False)
         for kernel, matrix in zip(kernels, matrices, strict=True):
             np.fill_diagonal(matrix, kernel.diagonal(operand))
         return cls(matrices, starts, threads)
@@ -142,7 +124,7 @@ class GramsInMemory(BaseGrams):
                 source = self.matrices[k][rows]
                 add_scaled(total[rows], source, float(factors[k]), position == 0)
 
-        self.threads.map(fill, cut(self.n, SUM_ROWS))
+        self.threads.map(fill, ranges(0, self.n, SUM_ROWS, even=False))
         return total
 
     def diagonals(self) -> NDArray:
@@ -158,8 +140,8 @@ class GramsInMemory(BaseGrams):
             for t, (rows, values) in enumerate(columns):
                 add_rows(matrix, rows, factor * values, where.start, F[k, t, where])
 
-        parts = [(k, w) for k in range(self.n_kernels) for w in cut(self.n, SPAN)]
-        self.threads.map(fill, parts)
+        parts = ranges(0, self.n, SPAN, even=False)
+        self.threads.map(fill, [(k, w) for k in range(self.n_kernels) for w in parts])
         return F.transpose(0, 2, 1)
 
     def products_of(self, tasks: Sequence[Task]) -> Products:
@@ -196,7 +178,7 @@ class GramsInMemory(BaseGrams):
             if self.factors[k] != 1.0:
                 target *= target.dtype.type(self.factors[k])
 
-        parts = cut(len(rows), SUM_ROWS)
+        parts = ranges(0, len(rows), SUM_ROWS, even=False)
         self.threads.map(fill, [(k, w) for k in range(self.n_kernels) for w in parts])
         return squares
 
@@ -247,22 +229,5 @@ def _spans(task: Task) -> list[tuple[int, slice]]:
         for (first, last), offset in zip(
             task.columns, task.offsets[:-1].tolist(), strict=True
         )
-        for part in cut(int(last - first), SPAN)
-    ]
-
-
-def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
-    """Return groups of kernels that look at the same columns, and if they share values.
-
-    A kernel that is alone in its group and is not composed of others may compute its
-    values in place.
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for k, kernel in enumerate(kernels):
-        is_part = isinstance(kernel, OnColumns)
-        key = columns_key(kernel.columns) if is_part else None
-        groups.setdefault(key, []).append(k)
-    return [
-        (group, len(group) > 1 or sum(1 for _ in kernels[group[0]].leaves()) > 1)
-        for group in groups.values()
+        for part in ranges(0, int(last - first), SPAN, even=False)
     ]

@@ -9,18 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cpu.gram import own_scratch, plan_tiles
+from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import Progress, Settings, TaskSpec, solve_many
-from mercer.kernels.base import Kernel, evaluate_once
-from mercer.kernels.operand import Operand, Pair
+from mercer.engines.cpu.tiles import Tiles, plan_tiles
+from mercer.kernels.base import Kernel
 from mercer.machines.mkl.base import (
     STRIP,
     BaseGrams,
     Products,
     Solved,
     by_sample,
-    cut,
-    fill_tiles,
     tile_width,
     weighted_sum,
 )
@@ -70,21 +68,15 @@ class GramsOnDemand(BaseGrams):
 
     def _visit(self, left: Operand, right: Operand, visit: Callable[..., None]) -> None:
         """Call with rows, columns, kernel and block, all kernels of a tile together."""
+
+        def scaled(rows: slice, columns: slice, k: int, values: NDArray) -> None:
+            if self.factors[k] != 1.0:
+                values = values * values.dtype.type(self.factors[k])
+            visit(rows, columns, k, values)
+
         height, width = self._tiling.shape(STRIP, tile_width(self.n_kernels))
-        columns = [(where, right.rows(where)) for where in cut(len(right), width)]
-
-        def work(rows: slice) -> None:
-            part = left.rows(rows)
-            for where, other in columns:
-                pair = Pair(part, other, scratch=own_scratch())
-                for k, kernel in enumerate(self.kernels):
-                    values = evaluate_once(kernel, pair)
-                    if self.factors[k] != 1.0:
-                        values = values * values.dtype.type(self.factors[k])
-                    visit(rows, where, k, values)
-
-        tiles, at_once = cut(len(left), height), self._tiling.at_once
-        fill_tiles(self.kernels, right, self.threads, work, tiles, at_once)
+        tiles = Tiles(self.kernels, right, self.threads, self._tiling, shared=True)
+        tiles.rectangle(left, scaled, height, width, even=False)
 
     def _times(self, left: Operand, rows: NDArray, B: NDArray) -> NDArray:
         """Return the products of ``K_k(left, samples[rows])`` with ``B``."""

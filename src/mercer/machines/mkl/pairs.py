@@ -19,7 +19,7 @@ from mercer.core.choice import choose_set
 from mercer.core.mkl import minimise_shared_pairs
 from mercer.core.problem import Solution, certify
 from mercer.machines.mkl.base import Products, Solved
-from mercer.machines.mkl.problem import SAFETY, Found, Problem, Round
+from mercer.machines.mkl.joint_problem import SAFETY, JointProblem, JointSolution, Round
 
 __all__ = ["minimise"]
 
@@ -37,7 +37,7 @@ STAGE_TOLERANCE = 0.05
 class _Machine:
     """One machine: its coefficients and its products with all base kernels."""
 
-    def __init__(self, problem: Problem, t: int, beta: NDArray):
+    def __init__(self, problem: JointProblem, t: int, beta: NDArray):
         self.task = problem.tasks[t]
         self.problem = self.task.problem
         self.rows = problem.rows[t]
@@ -69,11 +69,11 @@ class _Machine:
 
 
 def minimise(
-    problem: Problem,
+    problem: JointProblem,
     max_iter: int,
     weights: NDArray,
     before: Round | None = None,
-) -> Found:
+) -> JointSolution:
     """Solve the problem for p > 1; ``max_iter`` limits the rounds.
 
     The iteration starts from ``weights``, or continues from ``before`` if it is given.
@@ -82,41 +82,36 @@ def minimise(
     stage = DIRECT_FROM if before is None else 1.0
     if before is None:
         before = problem.solve(weights)
-        if _is_over(problem, max_iter):
+        if problem.is_over(max_iter):
             return problem.found(before)
     machines = [_Machine(problem, t, s.beta) for t, s in enumerate(before.solutions)]
     _refresh(problem, machines, before.F)
     target = problem.ball
-    while target.p < stage and not _is_over(problem, max_iter):
+    while target.p < stage and not problem.is_over(max_iter):
         problem.ball = target._replace(p=stage)
         _run(problem, machines, max(problem.tol, STAGE_TOLERANCE), max_iter)
         stage = 1.0 + 0.5 * (stage - 1.0)
     problem.ball = target
     while True:
-        if not _is_over(problem, max_iter):
+        if not problem.is_over(max_iter):
             _run(problem, machines, SAFETY * problem.tol, max_iter)
         _refresh(problem, machines)
         problem.rounds.pop()  # _look records the same round, with new products
         now = _look(problem, machines)
         tighter = _floor(problem)
-        if _is_over(problem, max_iter) or now.is_within(problem.tol) or tighter is None:
+        if problem.is_over(max_iter) or now.is_within(problem.tol) or tighter is None:
             return problem.found(now)
         problem.pace.inner_tol = tighter
 
 
-def _is_over(problem: Problem, max_iter: int) -> bool:
-    """Whether the iteration must end."""
-    return problem.is_stopped or len(problem.rounds) >= max_iter
-
-
-def _floor(problem: Problem) -> float | None:
+def _floor(problem: JointProblem) -> float | None:
     """Return a tighter tolerance than the last, or None if it is the tightest."""
     tol = 0.2 * problem.pace.inner_tol
     return tol if tol >= problem.least_tol else None
 
 
 def _refresh(
-    problem: Problem, machines: list[_Machine], F: Products | None = None
+    problem: JointProblem, machines: list[_Machine], F: Products | None = None
 ) -> None:
     """Compute all products anew, unless ``F`` has them."""
     if F is None:
@@ -125,7 +120,7 @@ def _refresh(
         machine.F = own.copy()
 
 
-def _look(problem: Problem, machines: list[_Machine]) -> Round:
+def _look(problem: JointProblem, machines: list[_Machine]) -> Round:
     """Return the current weights and solutions of all machines, certified."""
     s = np.sum([machine.s() for machine in machines], axis=0)
     weights = problem.ball.best(s)
@@ -136,12 +131,14 @@ def _look(problem: Problem, machines: list[_Machine]) -> Round:
     return problem.certified(weights, found)
 
 
-def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) -> None:
+def _run(
+    problem: JointProblem, machines: list[_Machine], tol: float, max_iter: int
+) -> None:
     """Iterate until the gap is within ``tol``."""
     n_stalled = 0
     while True:
         now = _look(problem, machines)
-        if _is_over(problem, max_iter) or now.is_within(tol) or n_stalled > 2:
+        if problem.is_over(max_iter) or now.is_within(tol) or n_stalled > 2:
             return
         violation = max(machine.gap for machine in machines)
         # The gap is about proportional to the violation, so working sets need not be
@@ -155,7 +152,7 @@ def _run(problem: Problem, machines: list[_Machine], tol: float, max_iter: int) 
 
 
 def _improve(
-    problem: Problem, machines: list[_Machine], machine: _Machine, tol: float
+    problem: JointProblem, machines: list[_Machine], machine: _Machine, tol: float
 ) -> int:
     """Make pair steps on a working set of one machine; return their number."""
     store, ball = problem.store, problem.ball

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.engines.cpu.gram import TILES_PART, plan_tiles
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import TILES_PART, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
 from mercer.machines.mkl.base import BaseGrams
 from mercer.machines.mkl.inmemory import GramsInMemory
 from mercer.machines.mkl.ondemand import GramsOnDemand

@@ -6,20 +6,32 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.engines.cpu.certificates import all_of
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Linear
+from mercer.kernels.pair import squared_norms
+from mercer.machines.base.checks import QUIET, check_finite
+from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
-from mercer.machines.online.base import HeldClassifier
-from mercer.machines.online.learning import (
+from mercer.machines.online.held_machines import HeldMachines, most_held
+from mercer.machines.online.learning_steps import (
     CHOICES,
-    Samples,
+    DistinctSamples,
+    LearningSettings,
     finish_over,
     start_from,
     take_samples,
 )
 from mercer.machines.svc import SVC
-from mercer.runtime.arrays import as_dense
+from mercer.multiclass.codes import make_code
+from mercer.multiclass.decoding import score_classes, votes_and_margins
+from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
@@ -27,9 +39,12 @@ from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 
 __all__ = ["OnlineSVC"]
 
+# Largest number of samples whose kernel values are computed at once.
+CHUNK = 512
+
 
 @public("mercer")
-class OnlineSVC(HeldClassifier):
+class OnlineSVC(StreamClassifier):
     r"""Support vector classification, learnt sample by sample.
 
     The problem is that of :class:`SVC`: with :math:`f = K\beta`,
@@ -39,85 +54,87 @@ class OnlineSVC(HeldClassifier):
         \max_\beta \; y^T \beta - \tfrac12 \beta^T K \beta
             \quad\text{with}\quad 0 \le y_i \beta_i \le C_i, \; \sum_i \beta_i = 0,
 
-    over the samples that are held. ``partial_fit`` takes samples in; ``fit`` starts
-    from a whole data set, solved by the batch solver; ``finish`` brings the machine to
-    the optimum, over what is held or over a data set; ``forget`` takes a sample out;
-    ``learn_stream`` predicts and learns chunk by chunk. Machines of several classes
-    share the held samples and their kernel values.
+    over the samples that are held. ``partial_fit`` learns from new samples; ``fit``
+    starts from a whole data set, which is solved by the batch solver; ``finish`` solves
+    to the optimum, over the held samples or over a data set; ``forget`` removes
+    samples; ``learn_stream`` predicts and learns chunk by chunk. The machines of
+    several classes share the held samples and their kernel values.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin violation.
+        Penalty of margin violations.
     kernel : str, callable or Kernel, default="rbf"
-        As for :class:`SVC`, but not precomputed.
+        The kernel as in :class:`SVC`, but not a precomputed one.
     method : {"lasvm", "smo"}, default="lasvm"
-        "lasvm": each sample is processed, the worst pair of the held ones reprocessed,
-        and what cannot become a support vector is let go. "smo": all samples are held
-        (within the budget), and after each call, or every 512 samples of a larger one,
-        no pair of them violates by more than ``tol``.
+        "lasvm" processes each sample, then reprocesses the worst pair of the held
+        samples, and removes samples that cannot become support vectors. "smo" holds all
+        samples (within the budget); after each call, and after every 512 samples of a
+        larger call, no pair of them violates by more than ``tol``.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernels "rbf", "poly" and "sigmoid". "scale" takes the
-        variance of the first call's samples: for a stream better give a number.
+        variance of the samples in the first call; a number is better for a stream.
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multiclass : {"ovr", "ovo"}, default="ovr"
         One machine for each class against the rest, or for each pair of classes.
     tol : float, default=1e-3
-        A pair that violates by no more is left alone.
+        Largest violation of the optimality conditions that is left as it is.
     n_reprocess : int, default=1
-        Steps on the worst pair after each sample, for "lasvm".
+        For "lasvm": the number of steps on the worst pair after each sample.
     selection : {"stream", "random", "active", "gradient"}, default="stream"
-        In which order "lasvm" goes through the samples of a call: as they come, at
-        random, or, of some that are drawn at random and wait, next the one nearest to
-        the decision boundary ("active") or most on the wrong side ("gradient").
+        The order in which "lasvm" processes the samples of a call: as they come
+        ("stream") or at random ("random"). Otherwise some of the waiting samples are
+        drawn at random, and the one that is nearest to the decision boundary ("active")
+        or farthest on the wrong side of it ("gradient") is next.
     n_candidates : int, default=50
-        How many are drawn, for "active" and "gradient".
+        For "active" and "gradient": how many samples are drawn.
     fraction : float, default=1.0
-        Share of the samples of a call that is learnt from, when ``selection`` chooses.
+        Fraction of the samples of a call that are learnt from; below 1 it needs a
+        ``selection`` other than "stream".
     duplicates : {"skip", "add"}, default="skip"
-        A sample that is held already is skipped, as in a second pass over the data, or
-        adds to the cost of the one that is held, as if it were there twice.
+        What happens with a sample that is held already. "skip" ignores it, which is
+        right for a second pass over the data. "add" adds its cost to that of the held
+        sample, as if the sample were held twice.
     budget : int, default=None
-        Most samples to hold. First those leave that are not support vectors, then
-        support vectors on the wrong side of a machine, then the others; of each kind
-        the oldest first. Their coefficients go to the samples that they suit best.
-        The last sample of a class stays, unless there are more classes than samples
-        may be held; then a warning names the class that is lost.
-        None: as many as ``cache_size`` allows.
+        Largest number of samples to hold; None is as many as ``cache_size`` allows.
+        Samples that are not support vectors are removed first, then support vectors on
+        the wrong side of a machine, then the others; within each kind the oldest come
+        first. Their coefficients go to the samples that they suit best. The last sample
+        of a class is kept if possible; otherwise a warning names the class.
     cache_size : float or "auto", default="auto"
-        Megabytes for the kernel values of the held samples, and for all that learning
-        needs besides the samples themselves; "auto" is at most a quarter of the memory
-        that is free at the first call.
+        Megabytes for the kernel values of the held samples and for everything else that
+        learning needs, except the samples themselves. "auto" is at most a quarter of
+        the memory that is free at the first call.
     batch_weight : float, default=1.0
-        Factor of C for the samples of ``fit``, beside those that come later.
+        Factor of C for the samples of ``fit``, relative to samples that come later.
     class_weight : dict or "balanced", default=None
-        Factors of C by class; "balanced" with ``fit`` only.
+        Factors of C by class; "balanced" works with ``fit`` and ``finish(X, y)`` only.
     max_iter : int, default=-1
-        Limit on steps of each solution over the held samples; -1 is ten million.
+        Limit on the steps of each solution over the held samples; -1 is ten million.
     n_jobs : int, default=None
-        Threads, over machines; None is as many as BLAS may use.
+        Number of threads, which share the machines; None uses as many as BLAS may use.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For ``selection``.
+        Seed of ``selection``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     code_ : ndarray of shape (n_classes, n_tasks)
-        On which side of each machine a class is: 1, -1, or 0 for neither.
+        The side of each class in each machine: 1, -1, or 0 for neither.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The kernel with the values of its parameters.
     samples_ : ndarray or CSR matrix of shape (n_held, n_features)
-        The samples that are held.
+        The held samples.
     labels_ : ndarray of shape (n_held,)
-        Their classes.
+        The classes of the held samples.
     support_ : ndarray of shape (n_SV,)
-        Which of them are support vectors, class by class.
+        Indices of the support vectors among the held samples, class by class.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
     n_support_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_tasks, n_SV)
@@ -132,17 +149,18 @@ class OnlineSVC(HeldClassifier):
     is_convex_ : bool or None
         Whether the problems are known to be convex, as in :class:`~mercer.SVC`.
     kkt_gap_ : ndarray of shape (n_tasks,)
-        Largest violation of the optimality conditions by a pair of them.
+        Largest violation of the optimality conditions by a pair of these members.
     n_iter_ : ndarray of shape (n_tasks,)
-        Steps on pairs of samples that each machine has taken.
+        Number of steps on pairs of samples that each machine has made.
     n_seen_ : int
-        Samples learnt from.
+        Number of samples that were learnt from.
     history_ : dict of lists
-        Counts after each chunk of ``learn_stream``: "n_seen", "n_tested",
-        "n_mistakes" (of those predicted before they were learnt from), "n_support".
+        Counts after each chunk of ``learn_stream``: "n_seen"; "n_tested", the samples
+        that were predicted before they were learnt from; "n_mistakes", those that were
+        predicted wrongly; and "n_support".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them were strings.
 
     References
     ----------
@@ -229,9 +247,9 @@ class OnlineSVC(HeldClassifier):
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVC:
-        """Start anew from a whole data set, by the batch solver.
+        """Start anew from a whole data set, which is solved by the batch solver.
 
-        Of the samples, "lasvm" holds the support vectors, "smo" all.
+        "lasvm" holds the support vectors, and "smo" holds all samples.
 
         Parameters
         ----------
@@ -272,7 +290,7 @@ class OnlineSVC(HeldClassifier):
             cost,
             draft.code_,
             beta,
-            draft._plan(),
+            draft._learning_settings(),
             is_optimal=batch.converged_,
         )
         draft._held.n_steps += batch.n_iter_
@@ -286,10 +304,11 @@ class OnlineSVC(HeldClassifier):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> OnlineSVC:
-        """Go on learning, from one sample or from many.
+        """Continue learning, from one sample or from many.
 
-        Samples are taken in chunks of up to 512. A call that is interrupted leaves the
-        model after the last complete chunk; ``n_seen_`` counts the samples until then.
+        Samples are processed in chunks of up to 512. If a call is interrupted, the
+        model is that of the last complete chunk, and ``n_seen_`` counts the samples
+        until then.
 
         Parameters
         ----------
@@ -320,32 +339,32 @@ class OnlineSVC(HeldClassifier):
         cost = draft._costs(codes, weight)
         n_seen = draft.n_seen_ + X.shape[0]
         for held, count in take_samples(
-            draft._held, X, codes, cost, draft._plan(), draft._random()
+            draft._held, X, codes, cost, draft._learning_settings(), draft._random()
         ):
             draft._held = held
             draft.n_seen_ += count
             draft._conclude()
             self._accept(draft)
-        # Samples without weight, or not chosen, have been looked at too.
+        # Samples that have no weight, or were not selected, count as seen too.
         draft.n_seen_ = n_seen
         self._accept(draft)
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-        """Bring the machine to the optimum, so that no pair violates by over ``tol``.
+        """Solve to the optimum, so that no pair violates by more than ``tol``.
 
-        Without data that is the optimum over the held samples, with the costs that they
-        came with. With data, the machine becomes that of :class:`SVC` on exactly these
-        data, with ``C`` and ``class_weight`` as they are now: samples that stand there
-        several times count so often, held samples that are not among them or have
-        weight 0 are let go, and samples that violate are taken in until none is left.
+        Without data, this is the optimum over the held samples, with the costs that
+        they came with. With data, the machine becomes exactly that of :class:`SVC` on
+        these data, with the present ``C`` and ``class_weight``: repeated samples count
+        as often as they occur, held samples that are not in the data or have weight 0
+        are removed, and samples that violate are added until none is left.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features), default=None
         y : array of shape (n_samples,), default=None
-            The classes, if there are data.
+            The classes, if X is given.
         sample_weight : array of shape (n_samples,), default=None
             Factors of C by sample.
 
@@ -361,50 +380,221 @@ class OnlineSVC(HeldClassifier):
                 draft.class_weight_ = draft._class_weights(draft.classes_[codes], True)
             X = draft._like_held(X)
             draft._refuse_too_large(X)
-            samples = Samples.gather(X, codes, draft._costs(codes, weight))
-        for held in finish_over(draft._held, samples, draft._plan()):
-            draft._held = held
-            draft._conclude()
-            self._accept(draft)
+            samples = DistinctSamples.gather(X, codes, draft._costs(codes, weight))
+        self._take_steps(draft, samples)
         return self
 
     def forget(self, sample: Any) -> int:
-        """Take samples out of the model, as if they had never been held.
+        """Remove samples from the model, as if they had never been held.
 
-        What they carried goes to others, and optimality is restored among these.
+        Their coefficients go to other samples, among which optimality is restored.
 
         Parameters
         ----------
         sample : int or array of shape (n_features,) or (n_samples, n_features)
-            The place of one in ``samples_``, or the samples themselves, of whatever
-            class. Those that are not held have nothing to be forgotten.
+            The index of a sample in ``samples_``, or the samples themselves, of any
+            class. Samples that are not held are ignored.
 
         Returns
         -------
         int
-            How many were held.
+            The number of samples that were removed.
         """
         check_is_fitted(self)
         n = len(self._held)
         if isinstance(sample, Integral):
             if not -n <= int(sample) < n:
                 raise ValueError(
-                    f"forget({sample}): there are {n} held samples. Give a place from "
-                    f"0 to {n - 1}, see samples_, or the sample itself."
+                    f"forget({sample}): there are {n} held samples. Pass an index of "
+                    f"samples_ from 0 to {n - 1}, or the sample itself."
                 )
             leaving = np.array([int(sample) % n])
         else:
             rows = sample if hasattr(sample, "tocsr") else np.atleast_2d(sample)
             leaving = self._held.find(self._like_held(self._validate_for_predict(rows)))
         draft = self._draft()
-        draft._held = held = self._held.fork()
-        held.release(leaving, self.tol)
-        held.remove(leaving)
+        draft._held = self._held.fork()
+        draft._held.release(leaving, self.tol)
+        draft._held.remove(leaving)
         draft._conclude()
         self._accept(draft)
         if self.method == "smo":
-            for finished in finish_over(held, None, self._plan()):
-                draft._held = finished
-                draft._conclude()
-                self._accept(draft)
+            self._take_steps(draft, None)
         return len(leaving)
+
+    def _take_steps(self, draft: OnlineSVC, samples: DistinctSamples | None) -> None:
+        """Solve a draft to the optimum, and take over each step."""
+        for held in finish_over(draft._held, samples, draft._learning_settings()):
+            draft._held = held
+            draft._conclude()
+            self._accept(draft)
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one value, which is positive for the second class; otherwise
+            a score for each class: the margin (one-vs-rest), or votes and margins
+            (one-vs-one).
+        """
+        decisions = self._decisions(X)
+        if decisions.shape[1] == 1:
+            return decisions.ravel()
+        if self.multiclass == "ovo":
+            return votes_and_margins(decisions, self.code_)
+        return decisions
+
+    @QUIET
+    def _decisions(self, X: Any) -> NDArray:
+        X = self._validate_for_predict(X)
+        held = self._held
+        X = self._as_held(X, held.gram.rows)
+        if isinstance(self.kernel_, Linear):
+            values = as_dense(X @ self.coef_.T)
+        else:
+            values = held.products(X, self.n_jobs)
+        values = values + self.intercept_
+        check_finite("decision values", values)
+        return values
+
+    def _predicted_numbers(self, X: Any) -> NDArray[np.intp]:
+        decode = "votes" if self.multiclass == "ovo" else "margin"
+        return score_classes(self._decisions(X), self.code_, decode).argmax(axis=1)
+
+    @property
+    def samples_(self) -> Any:
+        """The held samples."""
+        check_is_fitted(self)
+        return frozen(self._held.gram.rows.X.copy())
+
+    @property
+    def labels_(self) -> NDArray:
+        """The classes of the held samples."""
+        check_is_fitted(self)
+        return self.classes_[self._held.label[: len(self._held)]]
+
+    @property
+    def support_(self) -> NDArray[np.int64]:
+        """Indices of the support vectors among the held samples, class by class."""
+        check_is_fitted(self)
+        used = np.flatnonzero(self._held.coefficients().any(axis=0))
+        return used[np.argsort(self._held.label[used], kind="stable")]
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, class by class."""
+        return frozen(self._held.gram.rows.X[self.support_])
+
+    @property
+    def n_support_(self) -> NDArray[np.int64]:
+        """Number of support vectors of each class."""
+        labels = self._held.label[self.support_]
+        return np.bincount(labels, minlength=len(self.classes_))
+
+    @property
+    def dual_coef_(self) -> NDArray:
+        """Coefficients of the support vectors, one row for each machine."""
+        return frozen(self._held.coefficients()[:, self.support_])
+
+    @property
+    def coef_(self) -> NDArray:
+        """Weights of the features, one row for each machine."""
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return frozen(as_dense(self._held.coefficients() @ self._held.gram.rows.X))
+
+    @property
+    def n_iter_(self) -> NDArray[np.int64]:
+        """Number of steps that each machine has made."""
+        check_is_fitted(self)
+        return self._held.n_steps.copy()
+
+    @property
+    def objective_(self) -> NDArray:
+        """The dual objective of each machine."""
+        return self._certified("objective")
+
+    @property
+    def is_convex_(self) -> bool | None:
+        """Whether the problems are convex: True, False, or None if it is not known."""
+        check_is_fitted(self)
+        return all_of(self._held.convexity())
+
+    @property
+    def dual_gap_(self) -> NDArray:
+        """Primal minus dual objective of each machine; infinite if it is not convex."""
+        gaps = self._certified("dual_gap")
+        is_bound = [verdict is not False for verdict in self._held.convexity()]
+        return np.where(is_bound, gaps, np.inf)
+
+    @property
+    def kkt_gap_(self) -> NDArray:
+        """Largest violation of the optimality conditions in each machine."""
+        return self._certified("kkt_gap")
+
+    def _certified(self, name: str) -> NDArray:
+        check_is_fitted(self)
+        return np.array([getattr(c, name) for c in self._held.certificates()])
+
+    def _count_support(self) -> int:
+        return int(self._held.coefficients().any(axis=0).sum())
+
+    @staticmethod
+    def _held_from_state(kernel: Any, state: dict[str, Any]) -> HeldMachines:
+        return HeldMachines.from_state(kernel, state)
+
+    def _begin(self, X: Any) -> None:
+        """Set what depends on the first samples: kernel, code and memory."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._n_calls = 0
+        self.kernel_ = self._bound_kernel(X)
+        self.code_ = make_code(self.multiclass, None, len(self.classes_))
+        memory = budget_bytes(self.cache_size)
+        side = most_held(memory, X.dtype.itemsize, self.code_.shape[1])
+        self._chunk = int(np.clip(side // 4, 1, CHUNK))
+        self._most = max(2, side - self._chunk)
+        self.n_seen_ = 0
+        self._held = HeldMachines.empty(
+            self.kernel_, X, self.code_, self._most + self._chunk
+        )
+        self._conclude()
+
+    def _learning_settings(self) -> LearningSettings:
+        return LearningSettings.of(self, self._most, self._chunk)
+
+    def _random(self) -> np.random.Generator:
+        """Return the generator of one call; it is the same in a model from a file."""
+        self._n_calls += 1
+        return np.random.default_rng([self._seed, self._n_calls])
+
+    def _costs(self, codes: NDArray, weight: NDArray) -> NDArray:
+        return min(self.C, UNBOUNDED) * self.class_weight_[codes] * weight
+
+    def _like_held(self, X: Any) -> Any:
+        rows = self._held.gram.rows
+        return self._as_held(X, rows, rows.dtype)
+
+    @QUIET
+    def _refuse_too_large(self, X: Any) -> None:
+        """Refuse samples without finite kernel values, which would spoil all others."""
+        self._check_for_kernel(X)
+        most = np.finfo(X.dtype).max / 4
+        sizes = squared_norms(X), np.abs(self.kernel_.diagonal(Operand(X)))
+        if all((size <= most).all() for size in sizes):
+            return
+        raise ValueError(
+            "The kernel values are not finite: the values of X are too large. Scale X. "
+            "Nothing was learnt from these samples."
+        )
+
+    def _conclude(self) -> None:
+        """Update the intercepts, and check for overflow."""
+        found = self._held.certificates()
+        self.intercept_ = np.array([c.bias for c in found])
+        check_finite("dual coefficients or intercepts", [c.objective for c in found])

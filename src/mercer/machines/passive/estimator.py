@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.passive import PA, PA1, PA2, Rule
 from mercer.kernels.base import Kernel
-from mercer.machines.base.machine import QUIET, UNBOUNDED
+from mercer.kernels.dot import Linear
+from mercer.machines.base.checks import QUIET, check_finite
+from mercer.machines.base.held_samples import products_with_held
+from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
-from mercer.machines.passive.base import PassiveBase
-from mercer.machines.passive.parts import FeaturePart, Lessons, SamplePart
+from mercer.machines.passive.learnt_weights import (
+    FeaturePart,
+    SamplePart,
+    WeightedSamples,
+)
+from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["PassiveAggressiveClassifier"]
 
 VARIANTS = {"pa": PA, "pa1": PA1, "pa2": PA2}
-# Stands for a budget without limit.
+# The budget that stands for no limit.
 ANY_NUMBER = np.iinfo(np.int64).max
 
 
 @QUIET
 def _next(steps: Iterator[Any]) -> Any:
-    """Take a step.  Overflow is allowed here: the results are checked for it."""
+    """Make a step.  Overflow is allowed here: the results are checked for it."""
     return next(steps, None)
 
 
 @public("mercer")
-class PassiveAggressiveClassifier(PassiveBase):
+class PassiveAggressiveClassifier(StreamClassifier):
     r"""Passive-aggressive classification, linear or with a kernel.
 
-    A sample with loss :math:`\ell = \max\{0, 1 - y f(x)\} = 0` changes nothing; any
-    other moves the weights just as far as is needed, by :math:`\tau y x` with
+    A sample with loss :math:`\ell = \max\{0, 1 - y f(x)\} = 0` does not change the
+    weights. Any other sample moves them as far as is needed, by :math:`\tau y x` with
 
     .. math::
 
@@ -57,79 +64,84 @@ class PassiveAggressiveClassifier(PassiveBase):
     Parameters
     ----------
     C : float, default=1.0
-        Aggressiveness of "pa1" and "pa2": the longest step, or what softens each.
+        Aggressiveness of "pa1", where it is the longest step, and of "pa2", where small
+        values shorten all steps.
     variant : {"pa", "pa1", "pa2"}, default="pa1"
-        The step.
+        Which of the three steps above is made.
     kernel : str, callable or Kernel, default=None
-        None is the linear machine with weights of features, dense or sparse; else as
-        for :class:`SVC`, but not precomputed.
+        None is the linear machine with weights of features, for dense or sparse
+        samples. Otherwise a kernel as in :class:`SVC`, but not a precomputed one.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernels "rbf", "poly" and "sigmoid". "scale" takes the
-        variance of the first call's samples: for a stream better give a number.
+        variance of the samples in the first call; a number is better for a stream.
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     fit_intercept : bool, default=True
-        Whether there is an intercept. It moves by :math:`\tau y` and does not count in
-        the norm, as in scikit-learn.
+        Whether there is an intercept. It moves by :math:`\tau y` and is not part of the
+        norm, as in scikit-learn.
     intercept_share : float, default=1.0
-        Share of a step that the intercept takes. scikit-learn takes 0.01 for sparse
-        samples, and 1 for dense ones.
+        Factor of a step for the intercept. scikit-learn has 0.01 for sparse samples and
+        1 for dense ones.
     multiclass : {"ovr", "joint"}, default="ovr"
-        Each class against the rest, or the multi-class update: the loss is
-        :math:`1 - (f_y - \max_{r \ne y} f_r)`, and the weights of both classes move.
+        "ovr" learns each class against the rest. "joint" makes the multi-class update:
+        the loss is :math:`1 - (f_y - \max_{r \ne y} f_r)`, and the weights of both
+        classes move.
     average : bool, default=False
-        Whether to predict by the average of the weights after each sample.
+        Whether to predict with the average of the weights over all samples.
     budget : int, default=None
-        With a kernel, the most support vectors to hold; None is no limit.
+        With a kernel, the largest number of support vectors; None is no limit.
     removal : {"oldest", "smallest"}, default="oldest"
-        Which one leaves for the latest, which stays: that which came first, or that
-        with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the classes. The
-        latter keeps what was hard, and where one class is rare or there is noise that
-        gets the upper hand. It leaves the average too.
+        Which support vector is removed when a new one exceeds the budget: the oldest,
+        or the one with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the
+        classes. "smallest" keeps the samples that were hard to learn. If there is noise
+        or a rare class, such samples can crowd out all others. A removed sample also
+        leaves the average.
     max_iter : int, default=1000
-        Most passes over the data in ``fit``.
+        Largest number of passes over the data in ``fit``.
     tol : float, default=1e-3
         ``fit`` ends when the mean loss has not fallen by this much for
-        ``n_iter_no_change`` passes. None: after ``max_iter`` passes.
+        ``n_iter_no_change`` passes. With None, it makes ``max_iter`` passes.
     n_iter_no_change : int, default=5
         See ``tol``.
     shuffle : bool, default=True
         Whether ``fit`` takes the samples in a new order in each pass.
     class_weight : dict or "balanced", default=None
-        Factors of the steps by class; "balanced" with ``fit`` only. Of a class against
-        the rest only the one is weighted.
+        Factors of the steps by class; "balanced" works with ``fit`` only. Where a class
+        is learnt against the rest, only the samples of this class are weighted.
     n_jobs : int, default=None
-        Threads, to predict with a kernel; None is as many as BLAS may use.
+        Number of threads for predictions with a kernel; None uses as many as BLAS may
+        use.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For ``shuffle``.
+        Seed of ``shuffle``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     class_weight_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the linear machine or the linear kernel.
+        Weights of the features, for the linear machine and the linear kernel.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         With a kernel, the samples that have coefficients.
     dual_coef_ : ndarray of shape (1, n_SV) or (n_classes, n_SV)
-        Their coefficients.
+        The coefficients of the support vectors.
     kernel_ : Kernel or None
-        The kernel with its numbers.
+        The kernel with the values of its parameters.
     n_iter_ : int
-        Passes over the data.
+        Number of passes over the data.
     n_seen_ : int
-        Samples learnt from, in all passes.
+        Number of samples that were learnt from, in all passes.
     history_ : dict of lists
-        Counts after each chunk of ``learn_stream``: "n_seen", "n_tested",
-        "n_mistakes" (of those predicted before they were learnt from), "n_support".
+        Counts after each chunk of ``learn_stream``: "n_seen"; "n_tested", the samples
+        that were predicted before they were learnt from; "n_mistakes", those that were
+        predicted wrongly; and "n_support".
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them were strings.
 
     References
     ----------
@@ -210,7 +222,7 @@ class PassiveAggressiveClassifier(PassiveBase):
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Start anew, and go over the data until the loss falls no more.
+        """Start anew, and make passes over the data until the loss stops falling.
 
         Parameters
         ----------
@@ -256,11 +268,10 @@ class PassiveAggressiveClassifier(PassiveBase):
         self._accept(draft)
         progress.finish("loss", float(loss.max()))
         if learns.any() and (ends or self.tol is not None):
-            warnings.warn(
+            warn_user(
                 f"PassiveAggressiveClassifier did not converge in {self.n_iter_} "
                 f"passes (max_iter={self.max_iter}). {remedy}",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return self
 
@@ -268,10 +279,10 @@ class PassiveAggressiveClassifier(PassiveBase):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Go once over samples, one or many, in their order.
+        """Make one pass over some samples, in their order.
 
-        With a kernel, samples are taken in chunks of 256. A call that is interrupted
-        leaves the model after the last complete chunk.
+        With a kernel, the samples are processed in chunks of 256. If a call is
+        interrupted, the model is that of the last complete chunk.
 
         Parameters
         ----------
@@ -298,16 +309,103 @@ class PassiveAggressiveClassifier(PassiveBase):
             self._accept(draft)
         return self
 
+    def decision_function(self, X: Any) -> NDArray:
+        """Return the decision values.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes one value, which is positive for the second class; otherwise
+            one value for each class.
+        """
+        values = self._decisions(X)
+        return values.ravel() if values.shape[1] == 1 else values
+
+    @QUIET
+    def _decisions(self, X: Any) -> NDArray:
+        X = self._validate_for_predict(X)
+        held = self._held
+        if isinstance(held, FeaturePart):
+            values = as_dense(X @ self.coef_.T)
+        else:
+            X = self._as_held(X, held.rows)
+            values = products_with_held(
+                held.kernel, X, held.rows, self.dual_coef_, self.n_jobs
+            )
+        values = values + self.intercept_
+        check_finite("decision values", values)
+        return values
+
+    def _predicted_numbers(self, X: Any) -> NDArray[np.intp]:
+        values = self._decisions(X)
+        if values.shape[1] == 1:
+            return (values.ravel() > 0).astype(np.intp)
+        return values.argmax(axis=1)
+
+    @property
+    def coef_(self) -> NDArray:
+        """Weights of the features, one row for each task."""
+        check_is_fitted(self)
+        held = self._held
+        if isinstance(held, FeaturePart):
+            return frozen(self._averaged(held.w, held.u))
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return frozen(as_dense(self.dual_coef_ @ held.rows.X))
+
+    @property
+    def intercept_(self) -> NDArray:
+        """Intercepts, one for each task."""
+        check_is_fitted(self)
+        return frozen(self._averaged(self._held.b, self._held.v))
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The samples that have coefficients."""
+        return frozen(self._sample_part().rows.X.copy())
+
+    @property
+    def dual_coef_(self) -> NDArray:
+        """The coefficients of the support vectors, one row for each task."""
+        held = self._sample_part()
+        return frozen(self._averaged(held.beta, held.u))
+
+    def _sample_part(self) -> SamplePart:
+        check_is_fitted(self)
+        if isinstance(self._held, FeaturePart):
+            raise AttributeError(
+                "The linear machine has weights (coef_) and no support vectors. With "
+                "kernel='linear' it has both."
+            )
+        return self._held
+
+    def _averaged(self, last: NDArray, less: NDArray) -> NDArray:
+        """Return the last weights, or with ``average`` their average over time."""
+        return last - less / max(self._held.t, 1.0) if self.average else last.copy()
+
+    def _count_support(self) -> int:
+        return 0 if isinstance(self._held, FeaturePart) else len(self._held)
+
+    @staticmethod
+    def _held_from_state(kernel: Any, state: dict[str, Any]) -> Any:
+        if kernel is None:
+            return FeaturePart.from_state(state)
+        return SamplePart.from_state(kernel, state)
+
     def _n_tasks(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
     def _begin(self, X: Any) -> None:
-        """Fix what the first samples decide."""
+        """Set what depends on the first samples: the kernel and the weights."""
         if self.kernel is None:
             if self.budget is not None:
                 raise ValueError(
-                    f"budget={self.budget} is for a kernel: the linear machine holds "
-                    "no samples. Set budget=None, or kernel='linear'."
+                    f"budget={self.budget} needs a kernel: the linear machine does not "
+                    "hold samples. Set budget=None, or kernel='linear'."
                 )
             self.kernel_ = None
             held: Any = FeaturePart.empty(self._n_tasks(), X.shape[1])
@@ -320,9 +418,9 @@ class PassiveAggressiveClassifier(PassiveBase):
     def _learn(
         self, X: Any, codes: NDArray, weight: NDArray, order: NDArray, learns: NDArray
     ) -> Iterator[NDArray]:
-        """Go over samples once; yield the losses of each task after each chunk.
+        """Make one pass over samples; yield the losses of each task after each chunk.
 
-        The caller settles what is held then, after taking it over.
+        The caller takes over ``self._held`` and settles it before the next chunk.
         """
         rule = Rule(
             VARIANTS[self.variant],
@@ -332,22 +430,18 @@ class PassiveAggressiveClassifier(PassiveBase):
             bool(self.average),
         )
         held = self._held
+        if isinstance(held, SamplePart):
+            X = self._as_held(X, held.rows, held.rows.dtype)
+        samples = WeightedSamples(X, codes, weight, self.class_weight_)
         if isinstance(held, FeaturePart):
-            lessons = Lessons(X, codes, weight, self.class_weight_)
-            steps = held.learn(lessons, order, rule, learns)
+            steps = held.learn(samples, order, rule, learns)
         else:
-            X = self._like(X, sparse.issparse(held.rows.X), held.rows.dtype)
-            lessons = Lessons(X, codes, weight, self.class_weight_)
             budget = ANY_NUMBER if self.budget is None else self.budget
             oldest = self.removal == "oldest"
-            steps = held.learn(lessons, order, rule, learns, budget, oldest)
+            steps = held.learn(samples, order, rule, learns, budget, oldest)
         while (step := _next(steps)) is not None:
             held, count, losses = step
-            if not (np.isfinite(losses).all() and held.is_finite()):
-                raise ValueError(
-                    "The weights are not finite: the samples have too large values. "
-                    "Scale them, for instance with StandardScaler."
-                )
+            check_finite("weights", losses, *held.latest())
             self._held = held
             self.n_seen_ += count
             yield losses

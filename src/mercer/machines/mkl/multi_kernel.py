@@ -7,9 +7,9 @@ certify
 from __future__ import annotations
 
 import logging
-import warnings
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,27 +20,33 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.certificates import all_of
-from mercer.engines.cpu.coefficients import Weights
-from mercer.engines.cpu.gram import apply, is_custom
-from mercer.engines.cpu.solve import Settings, TaskSpec
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import (
+    Weights,
+    apply,
+    budget_bytes,
+    given_budget,
+    is_custom,
+)
+from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.kernels.operand import Operand
-from mercer.machines.base.machine import QUIET, KernelMachine, Tasks
+from mercer.machines.base.checks import QUIET, check_finite
+from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.machines.mkl.inmemory import GramsInMemory
-from mercer.machines.mkl.learning import METHODS, is_convex, learn, settled, split
-from mercer.machines.mkl.problem import Found, Problem
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
+from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.arrays import dense_if_small, frozen
-from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.progress import FitProgress
-from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["MultiKernelMachine"]
 
@@ -50,6 +56,18 @@ log = logging.getLogger("mercer")
 MOST_ROUNDS = 1000
 # Tolerance of the machines that are fitted to the folds of a calibration.
 FOLD_TOLERANCE = 1e-3
+
+
+class Learnt(NamedTuple):
+    """Certified solutions, as of a machine with one kernel, and the weights."""
+
+    solutions: list[Solution]
+    is_convex: bool | None
+    stopped_early: bool
+    verdicts: list[bool | None]  #: for each set of weights, whether it is convex
+    factors: NDArray  #: by which the kernels were scaled
+    found: list[JointSolution]  #: for each set of weights, how learning ended
+    coarse: Sequence[dict] = ()  #: nothing is left to be computed in double precision
 
 
 class MultiKernelMachine(KernelMachine):
@@ -122,7 +140,7 @@ class MultiKernelMachine(KernelMachine):
             )
         return Ball(float(p), float(self.penalty or 0.0))
 
-    def _base_kernels(self) -> list[Kernel]:
+    def _base_kernels(self, valid: Validated) -> list[Kernel]:
         """Return the kernels, with the views that the training data named, if any."""
         given = self.kernels
         if isinstance(given, str | Kernel):
@@ -139,54 +157,58 @@ class MultiKernelMachine(KernelMachine):
                 "kernels='precomputed' and pass all matrices as X, of shape "
                 "(n_kernels, n_samples, n_samples)."
             )
-        names = getattr(self, "feature_names_in_", None)
-        return [with_names(kernel, self._views, names) for kernel in kernels]
+        names = valid.learnt.get("feature_names_in_")
+        return [with_names(kernel, valid.views, names) for kernel in kernels]
 
-    def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _check_choices(self) -> None:
+        super()._check_choices()
         self._ball()
+
+    def _validated(self, X: Any, y: Any) -> Validated:
         if not self._is_precomputed():
-            return super()._validate(X, y)
-        self._views: Any = None
+            return super()._validated(X, y)
         matrices, y = check_matrices(X, y)
-        self.n_features_in_ = matrices.shape[1]
-        self.shape_fit_ = (len(matrices.matrices), *matrices.shape)
-        return matrices, y
+        shape = (len(matrices.matrices), *matrices.shape)
+        learnt = {"n_features_in_": matrices.shape[1], "shape_fit_": shape}
+        return Validated(matrices, y, learnt, None)
+
+    def _bound(self, valid: Validated) -> tuple[tuple[Kernel, ...], Any]:
+        if self._is_precomputed():
+            return (Precomputed(),), valid.X
+        kernels = self._base_kernels(valid)
+        # A user's own function gets the samples as they were given.
+        samples = valid.X if any(map(is_custom, kernels)) else dense_if_small(valid.X)
+        return tuple(kernel.bind(samples) for kernel in kernels), samples
 
     @QUIET
-    def _solve(
-        self, X: Any, y: Any, targets: NDArray, sample_weight: Any
-    ) -> tuple[Tasks, list[Solution]]:
-        anchor = X.matrices[0] if isinstance(X, GivenMatrices) else X
-        weight = check_sample_weight(
-            sample_weight, anchor, dtype=np.float64, allow_all_zero_weights=True
-        )
-        tasks = self._tasks(targets, weight)
-        kernels = [] if self._is_precomputed() else self._base_kernels()
-        # A user's own function gets the samples as they were given.
-        samples = X if any(map(is_custom, kernels)) else dense_if_small(X)
-        kernels = [kernel.bind(samples) for kernel in kernels]
+    def _solve(self, plan: Plan) -> Learnt:
+        kernels = [] if plan.is_matrix else list(plan.kernels)
         with Threads(self.n_jobs) as threads:
-            progress = FitProgress(self, X, y, self.verbose, threads.stop)
+            progress = FitProgress(self, plan.X, plan.y, self.verbose, threads.stop)
             # If single precision is not enough, fit again in double precision.
             for tol in (self.tol, 0.0):
-                store = self._store(samples, kernels, tasks, threads, tol)
-                found, solutions = self._run(store, kernels, samples, tasks, progress)
+                store = self._store(plan, kernels, threads, tol)
+                found, solutions, verdicts = self._run(store, kernels, plan, progress)
                 is_over = max(f.n_iter for f in found) >= self._most_rounds()
-                if self.converged_ or store.is_double or is_over or threads.stop[0]:
+                is_good = all(s.converged for s in solutions)
+                if is_good or store.is_double or is_over or threads.stop[0]:
                     break
             progress.finish(solutions)
-        self._keep_weights(kernels, store.factors, found)
-        if not self.converged_:
-            self._warn_of(found, progress.stopped_early)
-        return tasks, solutions
+        return Learnt(
+            solutions,
+            all_of(verdicts),
+            progress.stopped_early,
+            verdicts,
+            store.factors,
+            found,
+        )
 
     def _store(
-        self, X: Any, kernels: list[Kernel], tasks: Tasks, threads: Threads, tol: float
+        self, plan: Plan, kernels: list[Kernel], threads: Threads, tol: float
     ) -> BaseGrams:
         """Return the base Gram matrices, with the samples ordered in blocks."""
-        order = tasks.order
+        X, order, starts = plan.samples, plan.order, list(plan.starts)
         in_order = bool((np.diff(order) == 1).all())
-        starts = list(tasks.starts)
         if isinstance(X, GivenMatrices):
             matrices = X.matrices
             if tol < LEAST_FOR_SINGLE:
@@ -198,11 +220,7 @@ class MultiKernelMachine(KernelMachine):
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
             store = make_store(kernels, data, starts, budget, threads, tol)
-        if not np.isfinite(store.diagonals()).all():
-            raise ValueError(
-                "Kernel values are not finite. The input data may contain large values "
-                "and need to be preprocessed."
-            )
+        check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
 
@@ -213,61 +231,58 @@ class MultiKernelMachine(KernelMachine):
         self,
         store: BaseGrams,
         kernels: list[Kernel],
-        X: Any,
-        tasks: Tasks,
+        plan: Plan,
         progress: FitProgress,
-    ) -> tuple[list[Found], list[Solution]]:
+    ) -> tuple[list[JointSolution], list[Solution], list[bool | None]]:
         """Learn the weights, shared or one set per machine, and certify the result."""
-        step = self._problems_per_machine()
-        solutions: list[Any] = [None] * len(tasks.specs)
-        found, converged, verdicts = [], [], []
+        step = plan.per_machine
+        solutions: list[Any] = [None] * len(plan.specs)
+        found, verdicts = [], []
         settings = Settings(
             tol=self.tol,
             cache_size=self.cache_size,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        for part in split(store, tasks, step, self._is_shared()):
-            problem = Problem(part.store, part.specs, self._ball(), settings, progress)
+        for part in split(store, plan, self._is_shared()):
+            problem = JointProblem(
+                part.store, part.specs, self._ball(), settings, progress
+            )
             end = learn(
                 problem, self.method, self._most_rounds(), self.alignment,
                 self._alignment_target,
             )  # fmt: skip
             weights = end.last.weights
             if kernels:
-                end = settled(problem, end, kernels, store.factors, X, part.samples)
+                end = settled(
+                    problem, end, kernels, store.factors, plan.samples, part.samples
+                )
             is_within = end.last.is_within(self.tol) and all(
                 is_feasible(spec.problem, solution.beta)
                 for spec, solution in zip(part.specs, end.last.solutions, strict=True)
             )
-            converged.append(is_within)
             found.append(end)
             verdicts.append(is_convex(problem, kernels, weights))
             for t, solution in zip(part.machines, end.last.solutions, strict=True):
                 solutions[t * step] = solution._replace(converged=is_within)
             if part.folds:
-                other = Problem(
+                other = JointProblem(
                     part.store, part.folds, problem.ball, settings, progress
                 )
                 folds = other.solve(weights, tol=FOLD_TOLERANCE).solutions
-                converged += [s.converged for s in folds]
                 for i, t in enumerate(part.machines):
                     own = folds[i * (step - 1) : (i + 1) * (step - 1)]
                     solutions[t * step + 1 : (t + 1) * step] = own
-        self._verdicts = verdicts
-        self.converged_ = all(converged)
-        self.fit_status_ = 0 if self.converged_ else 1
-        return found, solutions
+        return found, solutions, verdicts
 
-    def _keep_weights(
-        self, kernels: list[Kernel], factors: NDArray, found: list[Found]
-    ) -> None:
+    def _keep_machines(self, plan: Any, learnt: Any) -> list[Solution]:
         """Store weights and certificates, one for all machines or one for each."""
+        machines = super()._keep_machines(plan, learnt)
+        found, factors = learnt.found, learnt.factors
+        kernels = [] if plan.is_matrix else list(plan.kernels)
         weights = np.array([end.last.weights for end in found])
         objective = np.array([-end.last.dual for end in found])
         gap = np.array([end.last.gap for end in found])
-        verdicts = self.__dict__.pop("_verdicts")
-        self.is_convex_ = all_of(verdicts)
-        gap[[is_convex is False for is_convex in verdicts]] = np.inf
+        gap[[is_convex is False for is_convex in learnt.verdicts]] = np.inf
         n_iter = np.array([end.n_iter for end in found], dtype=np.int32)
         self._kernels, self._factors = kernels, factors
         self.history_ = {
@@ -278,48 +293,36 @@ class MultiKernelMachine(KernelMachine):
             },
         }
         shared = self._is_shared()
-        if self._is_precomputed():
-            self.kernel_: Any = Precomputed()
-        else:
+        if not plan.is_matrix:
             sums = [weighted_sum(kernels, row * factors) for row in weights]
-            self.kernel_ = sums[0] if shared else sums
+            self.kernel_: Any = sums[0] if shared else sums
         self.weights_ = weights[0] if shared else weights
-        self._certificate = (
-            (float(objective[0]), float(gap[0]), int(n_iter[0]))
-            if shared
-            else (objective, gap, n_iter)
-        )
+        self.objective_: Any = float(objective[0]) if shared else objective
+        self.dual_gap_: Any = float(gap[0]) if shared else gap
+        self.n_iter_: Any = int(n_iter[0]) if shared else n_iter
+        return machines
 
-    def _report_problem(self) -> None:
-        """Set the fitted attributes that certify weights and machines together."""
-        certificate: Any = self._certificate
-        self.objective_: Any = certificate[0]
-        self.dual_gap_: Any = certificate[1]
-        self.n_iter_: Any = certificate[2]
-        del self._certificate
-
-    def _warn_of(self, found: list[Found], stopped_early: bool) -> None:
+    def _warn(self, learnt: Learnt) -> None:
+        found = learnt.found
         worst = max(found, key=lambda end: end.last.gap / abs(end.last.primal or 1.0))
         n_iter = max(end.n_iter for end in found)
-        if stopped_early:
+        if learnt.stopped_early:
             remedy = "A callback asked for an early end."
         elif n_iter >= self._most_rounds():
             remedy = f"max_iter={self.max_iter} allows no more; raise max_iter."
             if self.max_iter < 0:
                 remedy = (
-                    f"There is a limit of {self._most_rounds()} rounds where "
-                    "max_iter=-1 sets none. Scale the data, lower C or raise tol; a "
-                    "max_iter above this limit allows more."
+                    f"max_iter=-1 allows {self._most_rounds()} rounds. Scale the data, "
+                    "lower C, raise tol, or raise max_iter above this limit."
                 )
         else:
             remedy = "Scale the data, lower C, or raise tol."
         part = worst.last.gap / abs(worst.last.primal or 1.0)
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__} did not converge: after {n_iter} rounds the dual "
             f"gap is {worst.last.gap:.3g}, which is {part:.2g} of the objective and "
             f"more than tol={self.tol:g}. {remedy}",
             ConvergenceWarning,
-            stacklevel=8,  # where the user called fit, past three wrappers
         )
 
     def _validate_for_predict(self, X: Any) -> Any:
@@ -373,9 +376,5 @@ class MultiKernelMachine(KernelMachine):
                         given_budget(self.cache_size),
                     )
         values = values + self.intercept_
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The decision values are not finite: the values of X are too large. "
-                "Scale X."
-            )
+        check_finite("decision values", values)
         return values

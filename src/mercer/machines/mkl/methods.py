@@ -16,22 +16,24 @@ from mercer.engines.cpu.certificates import (
     some_rows,
     to_solution,
 )
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import apply, is_custom
-from mercer.engines.cpu.solve import TaskSpec
-from mercer.kernels.base import Definiteness, Kernel, as_operand
-from mercer.kernels.operand import Operand
-from mercer.machines.base.machine import Tasks
-from mercer.machines.mkl.alternate import alternate
+from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.tiles import (
+    Weights,
+    apply,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
+from mercer.engines.plan import Plan, TaskSpec
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
+from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
+from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.pairs import minimise
-from mercer.machines.mkl.problem import Found, Problem, solve_fixed
-from mercer.machines.mkl.simple import descend
 from mercer.machines.mkl.weights import alignment_weights
-from mercer.runtime.memory import given_budget
 
-__all__ = ["METHODS", "Part", "is_convex", "learn", "settled", "split"]
+__all__ = ["METHODS", "WeightGroup", "is_convex", "learn", "settled", "split"]
 
 _ITERATIONS: dict[str, Iteration] = {
     "group-lasso": alternate,
@@ -45,7 +47,7 @@ METHODS = ("uniform", "alignment", *_ITERATIONS)
 CLEARANCE = 20.0
 
 
-class Part(NamedTuple):
+class WeightGroup(NamedTuple):
     """Machines that share their weights, and the samples that they need."""
 
     machines: list[int]  #: the numbers of the machines
@@ -55,38 +57,34 @@ class Part(NamedTuple):
     folds: list[TaskSpec]  #: the folds of all machines, for calibration
 
 
-def split(store: BaseGrams, tasks: Tasks, per_machine: int, shared: bool) -> list[Part]:
-    """Return the parts that share weights: all machines, or each machine on its own.
-
-    Every machine has ``per_machine`` problems: the first is the machine itself, and the
-    others are its folds.
-    """
-    mains = tasks.specs[::per_machine]
+def split(store: BaseGrams, plan: Plan, shared: bool) -> list[WeightGroup]:
+    """Return the parts that share weights: all machines, or each machine on its own."""
+    mains = list(plan.machines)
     if shared:
-        folds = [s for i, s in enumerate(tasks.specs) if i % per_machine]
-        return [Part(list(range(len(mains))), tasks.order, store, mains, folds)]
-    return [_alone(store, tasks, per_machine, t) for t in range(len(mains))]
+        folds = [s for i, s in enumerate(plan.specs) if i % plan.per_machine]
+        return [WeightGroup(list(range(len(mains))), plan.order, store, mains, folds)]
+    return [_alone(store, plan, t) for t in range(len(mains))]
 
 
-def _alone(store: BaseGrams, tasks: Tasks, per_machine: int, t: int) -> Part:
-    own = tasks.specs[t * per_machine : (t + 1) * per_machine]
-    ranges = [np.arange(*tasks.starts[b : b + 2]) for b in own[0].blocks]
+def _alone(store: BaseGrams, plan: Plan, t: int) -> WeightGroup:
+    own = list(plan.specs[t * plan.per_machine : (t + 1) * plan.per_machine])
+    ranges = [np.arange(*plan.starts[b : b + 2]) for b in own[0].blocks]
     starts = np.append(0, np.cumsum([len(r) for r in ranges])).tolist()
     rows = np.concatenate(ranges)
     if len(rows) < store.n:
         blocks = tuple(range(len(ranges)))
         own = [spec._replace(blocks=blocks) for spec in own]
         store = store.restricted(rows, starts)
-    return Part([t], tasks.order[rows], store, own[:1], own[1:])
+    return WeightGroup([t], plan.order[rows], store, own[:1], own[1:])
 
 
 def learn(
-    problem: Problem,
+    problem: JointProblem,
     method: str,
     max_iter: int,
     alignment: str,
     target: Callable[[TaskSpec], NDArray],
-) -> Found:
+) -> JointSolution:
     """Find weights and machines.
 
     ``target`` returns the values, by row of a problem, with which kernels should be
@@ -108,11 +106,13 @@ def learn(
     return by_chunks(problem, solve_fixed, max_iter, weights)
 
 
-def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool | None:
-    """Tell whether a problem is convex; None if nothing speaks against it.
+def is_convex(
+    problem: JointProblem, kernels: list[Kernel], weights: NDArray
+) -> bool | None:
+    """Tell whether a problem is convex; None if it is not known.
 
-    Every kernel has to be positive semi-definite, or, where the weights are fixed,
-    their sum. ``kernels`` is empty where matrices were given.
+    Every kernel must be positive semi-definite or, if the weights are fixed, their
+    weighted sum must be.  ``kernels`` is empty if the matrices are precomputed.
     """
     store = problem.store
     if problem.is_fixed:
@@ -142,19 +142,19 @@ def is_convex(problem: Problem, kernels: list[Kernel], weights: NDArray) -> bool
 
 
 def settled(
-    problem: Problem,
-    end: Found,
+    problem: JointProblem,
+    end: JointSolution,
     kernels: list[Kernel],
     factors: NDArray,
     X: Any,
     samples: NDArray,
-) -> Found:
-    """Certify once more, with the rounding errors of kernel values in the gap.
+) -> JointSolution:
+    """Certify the result again, with the rounding errors of kernel values in the gap.
 
-    They are estimated on a few samples; where that is not good enough, the products of
-    all samples that could matter are computed in double precision. On support vectors
-    they always are, so that the objective is exact. ``factors`` are what the kernels
-    are multiplied by.
+    The rounding errors are estimated on a few samples.  If they are too large, the
+    products of all samples that could matter are computed in double precision.  The
+    products of support vectors always are, so that the objective is exact.  The kernels
+    are multiplied by ``factors``.
     """
     last = end.last
     kernel = weighted_sum(kernels, last.weights * factors)
@@ -202,7 +202,7 @@ def settled(
 
 
 def compute_products(
-    problem: Problem, kernel: Kernel, data: Operand, samples: NDArray
+    problem: JointProblem, kernel: Kernel, data: Operand, samples: NDArray
 ) -> None:
     """Compute the products ``f`` of some samples again, in double precision."""
     tasks, store = problem.tasks, problem.store

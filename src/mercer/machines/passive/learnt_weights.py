@@ -1,8 +1,8 @@
 """What a passive-aggressive learner has learnt: weights of features, or of samples.
 
-``learn`` yields what has been learnt after each chunk of samples, and leaves the object
-itself as it is.  The caller keeps what was yielded and then settles it before it asks
-for the next chunk; see :mod:`mercer.engines.cpu.held`.
+``learn`` yields a new object after each chunk of samples, and does not change the
+object itself.  The caller keeps the new object and settles it before it asks for the
+next chunk; see :mod:`mercer.engines.cpu.held`.
 """
 
 from __future__ import annotations
@@ -21,24 +21,23 @@ from mercer.core.passive import (
     pass_over_kernel,
     pass_over_sparse,
 )
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
-from mercer.engines.cpu.gram import Tiles, apply
-from mercer.engines.cpu.held import HeldRows, Moves, sample_keys, tile_with
+from mercer.engines.cpu.held import HeldRows, Moves, sample_keys
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles
 from mercer.kernels.base import Kernel
-from mercer.kernels.operand import Operand
-from mercer.runtime.threads import Threads
+from mercer.machines.base.held_samples import SampleIndex
 
-__all__ = ["FeaturePart", "Lessons", "SamplePart"]
+__all__ = ["FeaturePart", "SamplePart", "WeightedSamples"]
 
-# Samples whose kernel values are computed at once.
+# Number of samples whose kernel values are computed at once.
 CHUNK = 256
-# Sparse samples with fewer values than this part of the features are learnt from with a
-# copy of the weights of their own features only.
+# If sparse samples have fewer values than this fraction of the features, only the
+# weights of the features that they have are copied.
 FEW = 0.25
 
 
-class Lessons(NamedTuple):
-    """Samples to learn from."""
+class WeightedSamples(NamedTuple):
+    """Samples to learn from, with the weights of samples and classes."""
 
     X: Any
     labels: NDArray[np.int64]
@@ -74,12 +73,12 @@ class FeaturePart:
 
     @property
     def u(self) -> NDArray:
-        """What the average of the weights needs besides."""
+        """The sums from which the average of the weights is computed."""
         self.settle()
         return self._u
 
     def settle(self) -> None:
-        """Write the weights of the features that samples had."""
+        """Write the weights of some columns that still have to be written."""
         if self._late is None:
             return
         columns, w, u = self._late
@@ -88,13 +87,13 @@ class FeaturePart:
         self._late = None
 
     def learn(
-        self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
+        self, samples: WeightedSamples, order: NDArray, rule: Rule, learns: NDArray
     ) -> Iterator[tuple[FeaturePart, int, NDArray]]:
-        """Go once over samples; yield the weights, how many samples, and the losses."""
-        X, d = lessons.X, self.w.shape[1]
+        """Make one pass; yield the weights, the number of samples, and the losses."""
+        X, d = samples.X, self.w.shape[1]
         if not (sparse.issparse(X) and X.nnz < FEW * d):
             after = self._copy(slice(None))
-            yield after, len(order), after._pass(lessons, order, rule, learns)
+            yield after, len(order), after._pass(samples, order, rule, learns)
             return
         is_used = np.zeros(d, dtype=bool)
         is_used[X.indices] = True
@@ -105,7 +104,7 @@ class FeaturePart:
             (X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns))
         )
         part = self._copy(columns)
-        losses = part._pass(lessons._replace(X=few), order, rule, learns)
+        losses = part._pass(samples._replace(X=few), order, rule, learns)
         after = FeaturePart(self.w, part.b, self.u, part.v, part.t)
         after._late = columns, part.w, part.u
         yield after, len(order), losses
@@ -115,12 +114,12 @@ class FeaturePart:
         return FeaturePart(w, self.b.copy(), u, self.v.copy(), self.t)
 
     def _pass(
-        self, lessons: Lessons, order: NDArray, rule: Rule, learns: NDArray
+        self, samples: WeightedSamples, order: NDArray, rule: Rule, learns: NDArray
     ) -> NDArray:
-        """Change the weights; return the losses of each task, added up."""
+        """Change the weights; return the sum of the losses of each task."""
         losses = np.zeros(len(self.w))
-        X: Any = lessons.X
-        rest: Any = *lessons[1:], order
+        X: Any = samples.X
+        rest: Any = *samples[1:], order
         weights = self.w, self.b, self.u, self.v, self.t, losses
         state: Any = (rule, learns, *weights)
         if not sparse.issparse(X):
@@ -135,10 +134,9 @@ class FeaturePart:
             self.t = pass_over_sparse(*data, *state)
         return losses
 
-    def is_finite(self) -> bool:
-        """Tell whether no weight has become too large."""
-        changed = self._w if self._late is None else self._late[1]
-        return bool(np.isfinite(changed).all() and np.isfinite(self.b).all())
+    def latest(self) -> tuple[NDArray, NDArray]:
+        """Return the weights that the last chunk has changed, and the intercepts."""
+        return self._w if self._late is None else self._late[1], self.b
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
@@ -150,13 +148,13 @@ class FeaturePart:
         part = cls.empty(*state["w"].shape)
         for name in cls.NAMES:
             if np.shape(state[name]) != np.shape(getattr(part, name)):
-                raise ValueError(f"The array {name!r} does not fit to the weights.")
+                raise ValueError(f"The array {name!r} does not match the weights.")
         w, b, u, v = (np.array(state[name]) for name in cls.NAMES[:4])
         return cls(w, b, u, v, float(state["t"]))
 
 
 class SamplePart:
-    """Coefficients of held samples, for a kernel; their number may have a limit."""
+    """Coefficients of held samples, for a machine with a kernel."""
 
     def __init__(self, kernel: Kernel, rows: HeldRows, n_tasks: int):
         self.kernel = kernel
@@ -168,17 +166,12 @@ class SamplePart:
         self.v = np.zeros(n_tasks)
         self.t = 0.0
         self.age = np.full(n, -1.0)
-        self._tile_of = Tiles(kernel)
-        self._read_keys()
-
-    def _read_keys(self) -> None:
-        n = len(self.rows)
-        self._keys = list(sample_keys(self.rows.X, np.zeros(n)))
-        self._slot = {key: slot for slot, key in enumerate(self._keys)}
+        self._tiles = Tiles(kernel)
+        self._index = SampleIndex(sample_keys(rows.X, np.zeros(n)))
 
     @classmethod
     def empty(cls, kernel: Kernel, X: Any, n_tasks: int) -> SamplePart:
-        """Return a machine without samples, for such as ``X``."""
+        """Return a machine without samples, for samples of the kind of ``X``."""
         center = None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
         part = cls(kernel, HeldRows(X[:1], center), n_tasks)
         part._sweep()
@@ -195,44 +188,44 @@ class SamplePart:
         return len(self._rows)
 
     def settle(self) -> None:
-        """Put the samples that stay in the places of those that have left."""
+        """Move samples to the places of those that have been removed."""
         self._rows.settle()
 
     def _fork(self) -> Self:
         """Return coefficients that can change while these stay as they are."""
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
-        for name in ("beta", "b", "u", "v", "age", "_keys", "_slot"):
+        for name in ("beta", "b", "u", "v", "age", "_index"):
             setattr(twin, name, getattr(self, name).copy())
         twin._rows = self._rows.fork()
         return twin
 
     def learn(
         self,
-        lessons: Lessons,
+        samples: WeightedSamples,
         order: NDArray,
         rule: Rule,
         learns: NDArray,
         budget: int,
         oldest: bool,
     ) -> Iterator[tuple[SamplePart, int, NDArray]]:
-        """Go once over samples; yield the coefficients after each chunk.
+        """Make one pass; yield the coefficients after each chunk.
 
-        With them come the number of samples and the losses of each task.
+        The number of samples and the losses of each task are yielded with them.
         """
         part = self
         for first in range(0, len(order), CHUNK):
             chosen = order[first : first + CHUNK]
             losses = np.zeros(len(self.b))
             part = part._fork()
-            K, slots = part._take_in(lessons.X[chosen])
+            K, slots = part._take_in(samples.X[chosen])
             diag = part.kernel.diagonal(part.rows)
             part.t, _ = pass_over_kernel(
                 K,
                 diag[slots],
-                lessons.labels[chosen],
-                lessons.weight[chosen],
-                lessons.factor,
+                samples.labels[chosen],
+                samples.weight[chosen],
+                samples.factor,
                 slots,
                 rule,
                 learns,
@@ -251,28 +244,24 @@ class SamplePart:
             part._sweep()
             yield part, len(chosen), losses
 
-    def is_finite(self) -> bool:
-        """Tell whether no coefficient has become too large."""
-        return bool(np.isfinite(self.beta).all() and np.isfinite(self.b).all())
+    def latest(self) -> tuple[NDArray, NDArray]:
+        """Return the coefficients and the intercepts."""
+        return self.beta, self.b
 
     def _take_in(self, X: Any) -> tuple[NDArray, NDArray[np.int64]]:
-        """Hold samples for now; return kernel values with all, and where they are."""
+        """Hold samples; return their kernel values with all samples, and their places.
+
+        Samples that have no coefficient after the chunk are removed again.
+        """
         n, left = len(self.rows), Operand(X)
-        slots = np.empty(len(left), dtype=np.int64)
-        fresh: list[int] = []
-        for r, key in enumerate(sample_keys(X, np.zeros(len(left)))):
-            if key not in self._slot:
-                self._slot[key] = n + len(fresh)
-                self._keys.append(key)
-                fresh.append(r)
-            slots[r] = self._slot[key]
+        slots, fresh = self._index.add(sample_keys(X, np.zeros(len(left))))
         K = np.empty((len(left), n + len(fresh)), dtype=self.rows.dtype)
         if n:
-            K[:, :n] = tile_with(self._tile_of, left, self.rows)
+            K[:, :n] = self._tiles.alone(left, self.rows)
         if fresh:
             self.rows.append(left if len(fresh) == len(left) else Operand(X[fresh]))
             own = self.rows.rows(slice(n, n + len(fresh)))
-            K[:, n:] = tile_with(self._tile_of, left, own)
+            K[:, n:] = self._tiles.alone(left, own)
             more = np.zeros((len(self.b), len(fresh)))
             self.beta = np.hstack([self.beta, more])
             self.u = np.hstack([self.u, more])
@@ -280,28 +269,16 @@ class SamplePart:
         return K, slots
 
     def _sweep(self) -> None:
-        """Let go of samples without coefficients, as the last thing before settling."""
-        moves = Moves(len(self), np.flatnonzero(self.age < 0))
-        for slot in np.flatnonzero(self.age < 0):
-            del self._slot[self._keys[slot]]
-        for target, source in zip(moves.target, moves.source, strict=True):
-            self._keys[target] = self._keys[source]
-            self._slot[self._keys[target]] = int(target)
-        del self._keys[moves.count :]
+        """Remove samples without coefficients; nothing but ``settle`` may follow."""
+        leaving = np.flatnonzero(self.age < 0)
+        moves = Moves(len(self), leaving)
+        self._index.remove(leaving, moves)
         self._rows.remove(moves)
         for values in (self.beta.T, self.u.T, self.age):
             moves.apply(values)
         self.beta = np.ascontiguousarray(self.beta[:, : moves.count])
         self.u = np.ascontiguousarray(self.u[:, : moves.count])
         self.age = self.age[: moves.count].copy()
-
-    def products(self, X: Any, beta: NDArray, n_jobs: int | None) -> NDArray:
-        """Return the kernel values of samples with the held ones, times ``beta``."""
-        n = len(self.rows)
-        weights = coefficient_matrix(n, [(np.arange(n), row) for row in beta])
-        with Threads(n_jobs) as threads:
-            whole = Weights(weights, [0, n])
-            return apply(self.kernel, Operand(X), self.rows, whole, threads)
 
     def state(self) -> dict[str, Any]:
         """Return what :meth:`from_state` needs."""
@@ -317,6 +294,6 @@ class SamplePart:
         part = cls(kernel, HeldRows.from_state(state["rows"]), len(state["b"]))
         for name in ("beta", "b", "u", "v", "t", "age"):
             if np.shape(state[name]) != np.shape(getattr(part, name)):
-                raise ValueError(f"The array {name!r} does not fit to the samples.")
+                raise ValueError(f"The array {name!r} does not match the samples.")
             setattr(part, name, state[name])
         return part

@@ -1,12 +1,12 @@
 """Several two-sided machines over one set of held samples.
 
-The samples, their classes and their Gram matrix are shared; each machine (one class
+The samples, their classes and their Gram matrix are shared.  Each machine (one class
 against the rest, or one pair of classes) has its own coefficients, gradients and
-members.  A sample that no machine needs any more leaves the store.
+members.  A sample that is not a member of any machine is removed.
 
-Learning goes step by step.  Each step works on a fork (see
-:mod:`mercer.engines.cpu.held`) that adds samples, moves coefficients and, last of all,
-removes samples; the owner then keeps the fork and settles it, or throws it away.
+Learning proceeds in steps.  Each step works on a fork (see
+:mod:`mercer.engines.cpu.held`) that adds samples, moves coefficients and, at the end,
+removes samples.  The owner then keeps the fork and settles it, or discards it.
 """
 
 from __future__ import annotations
@@ -28,23 +28,40 @@ from mercer.core.lasvm import (
 )
 from mercer.core.problem import Certificate, DualProblem, c_svc, certify, layout
 from mercer.core.smo import Outcome, solve_whole
-from mercer.engines.cpu.held import HeldGram, HeldRows, Moves, sample_keys
+from mercer.engines.cpu.certificates import are_convex
+from mercer.engines.cpu.held import STRIPS, HeldGram, HeldRows, Moves, sample_keys
 from mercer.kernels.base import Kernel
+from mercer.machines.base.held_samples import SampleIndex, products_with_held
 from mercer.runtime.threads import Threads, count_threads
 
-__all__ = ["HeldMachines", "Lesson"]
+__all__ = ["HeldMachines", "PassSettings", "most_held"]
 
 # Arrays with an entry for each held sample, in their last axis.
 VECTORS = ("label", "cost", "born", "beta", "f", "active", "side")
 
-# Less work than this is not worth a pool of threads.
+# Least work, in kernel values that are read, for which a pool of threads pays.
 LEAST_FOR_THREADS = 2_000_000
-# Steps, per held sample, after a support vector had to leave.
+# Largest number of steps for each held sample after a support vector was removed.
 REPAIR_STEPS = 2
+# Bytes that a held sample needs besides its kernel values: for its key, and for each
+# machine, whose arrays exist twice during a step.
+BYTES_OF_SAMPLE = 400
+BYTES_OF_MEMBER = 120
+# Memory for strips of kernel values and the scratch memory of the kernel, as a fraction
+# of the matrix.
+SCRATCH = 4 / STRIPS
 
 
-class Lesson(NamedTuple):
-    """How waiting samples are gone through; see :func:`mercer.core.lasvm.learn`."""
+def most_held(n_bytes: int, itemsize: int, n_tasks: int) -> int:
+    """Return how many samples can be held in so many bytes."""
+    square = (1.0 + SCRATCH) * itemsize
+    linear = BYTES_OF_SAMPLE + BYTES_OF_MEMBER * n_tasks
+    root = np.sqrt(linear**2 + 4.0 * square * n_bytes)
+    return int((root - linear) / (2.0 * square))
+
+
+class PassSettings(NamedTuple):
+    """How waiting samples are processed; see :func:`mercer.core.lasvm.learn`."""
 
     n_picks: int
     tau: float
@@ -56,7 +73,7 @@ class Lesson(NamedTuple):
 class HeldMachines:
     """The state of an online machine.
 
-    ``code`` (n_classes, n_tasks) says on which side of each machine a class is.
+    ``code`` (n_classes, n_tasks) is the side of each class in each machine.
     """
 
     def __init__(self, gram: HeldGram, code: NDArray, labels: NDArray, cost: NDArray):
@@ -69,15 +86,14 @@ class HeldMachines:
         self.f = np.zeros((n_tasks, n))
         self.active = np.zeros((n_tasks, n), dtype=bool)
         self.side = np.ascontiguousarray(self.code[self.label].T)
-        self.born = np.arange(n, dtype=np.int64)  #: the order in which samples came
+        self.born = np.arange(n, dtype=np.int64)  #: the order in which samples arrived
         self.n_born = n
         self.n_steps = np.zeros(n_tasks, dtype=np.int64)  #: steps taken so far
-        self._keys = list(sample_keys(gram.rows.X, self.label))
-        self._slot = {key: slot for slot, key in enumerate(self._keys)}
+        self._index = SampleIndex(sample_keys(gram.rows.X, self.label))
 
     @classmethod
     def empty(cls, kernel: Kernel, X: Any, code: NDArray, most: int) -> HeldMachines:
-        """Return machines that hold nothing, for samples of the kind of ``X``."""
+        """Return machines without samples, for samples of the kind of ``X``."""
         center = None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
         gram = HeldGram(kernel, HeldRows(X[:1], center), most)
         machines = cls(gram, code, np.zeros(len(gram)), np.zeros(len(gram)))
@@ -89,13 +105,13 @@ class HeldMachines:
         """Return machines that can learn while these stay as they are."""
         twin = HeldMachines.__new__(HeldMachines)
         vars(twin).update(vars(self))
-        for name in (*VECTORS, "n_steps", "_keys", "_slot"):
+        for name in (*VECTORS, "n_steps", "_index"):
             setattr(twin, name, getattr(self, name).copy())
         twin.gram = self.gram.fork()
         return twin
 
     def settle(self) -> None:
-        """Put the samples that stay in the places of those that have left."""
+        """Move samples to the places of those that have been removed."""
         self.gram.settle()
 
     def __len__(self) -> int:
@@ -103,7 +119,7 @@ class HeldMachines:
 
     @property
     def n_tasks(self) -> int:
-        """How many machines there are."""
+        """The number of machines."""
         return len(self.beta)
 
     def members(self, t: int) -> Members:
@@ -114,30 +130,29 @@ class HeldMachines:
         """Return the coefficients, shape (n_tasks, n_held)."""
         return self.beta[:, : len(self)]
 
+    def products(self, X: Any, n_jobs: int | None) -> NDArray:
+        """Return ``K(X, held) @ beta`` of each machine, shape (n, n_tasks)."""
+        return products_with_held(
+            self.gram.kernel, X, self.gram.rows, self.coefficients(), n_jobs
+        )
+
     def add(
         self, X: Any, labels: NDArray, cost: NDArray, adds_up: bool
     ) -> NDArray[np.int64]:
-        """Hold samples, of which those held already are not held twice.
+        """Hold samples, except those that are held already; return their places.
 
-        Returns the place of each.  With ``adds_up`` the cost of a sample that comes
-        again is added to what it has, as if it were there twice.
+        With ``adds_up``, the cost of a sample that is held already is added to its
+        present cost, as if the sample were held twice.
         """
         n = len(self)
         self._make_room(n + len(labels))
-        slots = np.empty(len(labels), dtype=np.int64)
-        fresh: list[int] = []
-        for r, key in enumerate(sample_keys(X, labels)):
-            slot = self._slot.get(key)
-            if slot is None:
-                slot = self._slot[key] = n + len(fresh)
-                self._keys.append(key)
-                self.cost[slot] = cost[r]
-                self.label[slot] = labels[r]
-                self.born[slot] = self.n_born + r
-                fresh.append(r)
-            elif adds_up:
-                self.cost[slot] += cost[r]
-            slots[r] = slot
+        slots, fresh = self._index.add(sample_keys(X, labels))
+        self.cost[slots[fresh]] = cost[fresh]
+        self.label[slots[fresh]] = labels[fresh]
+        self.born[slots[fresh]] = self.n_born + np.array(fresh, dtype=np.int64)
+        if adds_up:
+            repeated = np.delete(np.arange(len(labels)), fresh)
+            np.add.at(self.cost, slots[repeated], cost[repeated])
         self.n_born += len(labels)
         if fresh:
             is_new = self.gram.extend(X if len(fresh) == len(labels) else X[fresh])
@@ -145,7 +160,7 @@ class HeldMachines:
             self.side[:, n:total] = self.code[self.label[n:total]].T
             self.beta[:, n:total] = 0.0
             self.active[:, n:total] = False
-            # Values that were computed again may differ in their last digits.
+            # If all values were computed again, they may differ in their last digits.
             self.refresh(0 if is_new else n)
         return slots
 
@@ -161,14 +176,14 @@ class HeldMachines:
             setattr(self, name, new)
 
     def learn(
-        self, slots: NDArray, lesson: Lesson, seeds: NDArray, n_jobs: int | None
+        self, slots: NDArray, settings: PassSettings, seeds: NDArray, n_jobs: int | None
     ) -> None:
-        """Let every machine process samples, in its own way."""
+        """Let every machine process samples, each with its own random numbers."""
         n, K = len(self), self.gram.matrix
 
         def run(t: int) -> None:
             seed = seeds[t : t + 1].copy()
-            steps = learn(K, n, self.members(t), slots.copy(), *lesson, seed)
+            steps = learn(K, n, self.members(t), slots.copy(), *settings, seed)
             self.n_steps[t] += steps
 
         self._each(run, len(slots) * n, n_jobs)
@@ -185,8 +200,8 @@ class HeldMachines:
     ) -> HeldMachines:
         """Hold samples with the coefficients that a batch solver gave them.
 
-        ``gram_of`` makes the Gram matrix of rows.  Samples that are there twice become
-        one with the sum of coefficients and costs: the problem is the same.
+        ``gram_of`` returns the Gram matrix of rows.  Equal samples become one sample
+        with the sum of their coefficients and costs; the problem is the same.
         """
         keys = np.array(list(sample_keys(X, labels)), dtype="V16")
         _, first, place = np.unique(keys, return_index=True, return_inverse=True)
@@ -202,7 +217,7 @@ class HeldMachines:
         return machines
 
     def refresh(self, first: int = 0) -> None:
-        """Compute the gradients anew: many steps add up their rounding errors."""
+        """Compute the gradients anew, because rounding errors of steps add up."""
         for t in range(self.n_tasks):
             products(self.gram.matrix, first, len(self), self.beta[t], self.f[t])
 
@@ -239,7 +254,7 @@ class HeldMachines:
     def problem(self, t: int) -> DualProblem:
         """Return the dual problem of a machine over its members.
 
-        Others have no side and no room, and so no say.
+        The other samples have side 0 and bounds 0, so that they have no influence.
         """
         n = len(self)
         mine = self.active[t, :n]
@@ -255,16 +270,26 @@ class HeldMachines:
             for t in range(self.n_tasks)
         ]
 
+    def convexity(self) -> list[bool | None]:
+        """Tell whether the problem of each machine is convex; None if unknown."""
+        n, K = len(self), self.gram.matrix
+        if not n:
+            return [True] * self.n_tasks
+        problems = [(self.problem(t), np.arange(n)) for t in range(self.n_tasks)]
+        return are_convex(
+            self.gram.kernel, lambda rows: K[np.ix_(rows, rows)], problems
+        )
+
     def has_free_vectors(self) -> NDArray[np.bool_]:
         """Tell which machines have a support vector between its bounds."""
         size = np.abs(self.coefficients())
         return ((size > 0) & (size < self.cost[: len(self)])).any(axis=1)
 
     def let_go(self) -> None:
-        """Take out of each machine the members that cannot be support vectors.
+        """Remove from each machine the members that cannot become support vectors.
 
-        The members that bound the intercept stay.  If no support vector is free, the
-        intercept lies in the middle between them.
+        The two members that bound the intercept stay: if no support vector is free, the
+        intercept lies in the middle between their bounds.
         """
         for t in range(self.n_tasks):
             machine = self.members(t)
@@ -273,17 +298,19 @@ class HeldMachines:
             machine.active[bounds] = True
 
     def unused(self) -> NDArray[np.bool_]:
-        """Tell which samples are members of no machine."""
+        """Tell which samples are not members of any machine."""
         return np.logical_not(self.active[:, : len(self)].any(axis=0))
 
     def surplus(self, limit: int, leaves: NDArray) -> NDArray[np.int64]:
-        """Return who has to go so that no more than ``limit`` samples are held.
+        """Return the samples to remove so that at most ``limit`` samples are held.
 
-        ``leaves`` marks samples that go anyhow.  First those go that are no support
-        vectors, then support vectors on the wrong side of a machine, then the others;
-        of each kind the oldest first.  Noise would fill the set if small coefficients
-        had to go, and what is new may be wrong because things have changed.  The last
-        sample of a class goes after all samples that are not the last of their class.
+        ``leaves`` marks samples that are removed anyhow.  The order of removal is:
+        samples that are not support vectors, support vectors on the wrong side of a
+        machine, and other support vectors; within each kind the oldest come first.
+        (If samples with small coefficients were removed instead, noise would fill the
+        set.  If new samples on the wrong side were removed first, machines could not
+        follow a change of the data.)  The last sample of each class is removed only
+        after all samples that are not the last of their class.
         """
         n = len(self)
         count = n - int(leaves.sum()) - limit
@@ -302,7 +329,7 @@ class HeldMachines:
         return np.concatenate([order[~is_last], order[is_last]])[:count]
 
     def release(self, leaving: NDArray, tau: float) -> None:
-        """Take samples out of all machines, and restore what that upsets."""
+        """Remove samples from all machines, and restore optimality."""
         n, K = len(self), self.gram.matrix
         if not len(leaving):
             return
@@ -310,24 +337,19 @@ class HeldMachines:
             machine = self.members(t)
             carries = self.beta[t, leaving] != 0
             self.active[t, leaving[~carries]] = False
-            # One may take over what another carried, until it goes itself: so there is
-            # always room for it.
+            # A sample that leaves later may take over a coefficient for a while, so
+            # that there is always room for it.
             for k in leaving[carries]:
                 release(K, n, machine, int(k))
             restore(K, n, machine, tau, REPAIR_STEPS * n)
 
     def remove(self, leaving: NDArray) -> None:
-        """Remove samples without coefficients, as the last thing before settling."""
+        """Remove samples without coefficients; nothing but ``settle`` may follow."""
         if not len(leaving):
             return
         n = len(self)
         moves = Moves(n, leaving)
-        for slot in leaving:
-            del self._slot[self._keys[slot]]
-        for target, source in zip(moves.target, moves.source, strict=True):
-            self._keys[target] = self._keys[source]
-            self._slot[self._keys[target]] = int(target)
-        del self._keys[moves.count :]
+        self._index.remove(leaving, moves)
         self.gram.remove(moves)
         for values in (self.label, self.cost, self.born):
             moves.apply(values)
@@ -336,10 +358,10 @@ class HeldMachines:
         self.active[:, moves.count : n] = False
 
     def set_costs(self, cost: NDArray) -> None:
-        """Give the held samples other costs, and make the coefficients fit to them.
+        """Give the held samples other costs, and make the coefficients feasible.
 
-        Coefficients are cut off at their new bounds.  The heavier side of each machine
-        is then scaled down, so that the coefficients add up to zero again.
+        Coefficients are clipped to their new bounds.  The side of each machine with the
+        larger sum is then scaled down, so that the coefficients add up to zero again.
         """
         n = len(self)
         self.cost[:n] = cost
@@ -357,25 +379,25 @@ class HeldMachines:
         self.refresh()
 
     def keys(self) -> list[bytes]:
-        """Return what tells the held samples apart."""
-        return self._keys
+        """Return the keys of the held samples."""
+        return self._index.keys
 
     def holds(self, keys: list[bytes]) -> NDArray[np.bool_]:
         """Tell which samples, by their keys, are held."""
-        return np.array([key in self._slot for key in keys], dtype=bool)
+        return np.array([self._index.get(key) is not None for key in keys], dtype=bool)
 
     def find(self, X: Any) -> NDArray[np.int64]:
-        """Return where samples are held, of whatever class."""
+        """Return the places of samples that are held, with any class."""
         found = [
-            self._slot[key]
+            place
             for label in range(len(self.code))
             for key in sample_keys(X, np.full(X.shape[0], label))
-            if key in self._slot
+            if (place := self._index.get(key)) is not None
         ]
         return np.unique(np.array(found, dtype=np.int64))
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`from_state` needs, in arrays."""
+        """Return the arrays that :meth:`from_state` needs."""
         n = len(self)
         return {
             "gram": self.gram.state(),
@@ -392,7 +414,7 @@ class HeldMachines:
 
     @classmethod
     def from_state(cls, kernel: Kernel, state: dict[str, Any]) -> HeldMachines:
-        """Return the machines as they were; refuse arrays that do not fit together."""
+        """Return the machines of :meth:`state`; refuse arrays of different sizes."""
         gram = HeldGram.from_state(kernel, state["gram"])
         n, n_tasks = len(gram), state["code"].shape[1]
         fits = state["label"].shape == state["cost"].shape == (n,) and (

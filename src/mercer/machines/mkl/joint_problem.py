@@ -18,17 +18,19 @@ from numpy.typing import NDArray
 from mercer.core.problem import Solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import MOST_STEPS, Settings, TaskSpec
+from mercer.machines.base.checks import check_finite
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.machines.mkl.weights import Ball
 
-__all__ = ["SAFETY", "Found", "Problem", "Round", "solve_fixed"]
+__all__ = ["SAFETY", "JointProblem", "JointSolution", "Round"]
 
 # The solvers stop at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
-# First and least tolerance of the machines, in units of the margin. Rounding does not
-# allow a smaller one; TIGHTEST_SINGLE is the least tolerance in single precision.
+# The first tolerance of the machines, in units of the margin, and the least one that
+# rounding errors allow in double and in single precision.
 LOOSE = 0.05
 TIGHTEST = 1e-11
+TIGHTEST_SINGLE = 2e-6
 # Number of rounds within which the gap should halve.
 PATIENCE = 3
 # Fraction of the weights' excess that the next round is expected to leave, and least
@@ -37,7 +39,6 @@ AHEAD = 0.15
 LARGEST_DROP = 0.02
 # Values below this fraction of the largest possible value are rounding errors.
 NOTHING = 1e-9
-TIGHTEST_SINGLE = 2e-6
 
 
 class Round(NamedTuple):
@@ -63,7 +64,7 @@ class Round(NamedTuple):
         return bool(self.gap <= tol * max(abs(self.primal), self.size))
 
 
-class Found(NamedTuple):
+class JointSolution(NamedTuple):
     """The result of a run."""
 
     last: Round
@@ -80,7 +81,7 @@ class Pace:
         self.is_spent = False  #: whether a machine has reached the limit on steps
 
 
-class Problem:
+class JointProblem:
     """Machines on base Gram matrices, with one set of weights."""
 
     def __init__(
@@ -107,10 +108,10 @@ class Problem:
         )
         self.is_fixed = False  #: whether the weights are given, not learnt
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the run was asked to stop, or a machine has no steps left."""
-        return bool(self.store.threads.stop[0]) or self.pace.is_spent
+    def is_over(self, max_iter: int) -> bool:
+        """Whether the run must end: it was stopped, or no rounds or steps are left."""
+        is_stopped = bool(self.store.threads.stop[0]) or self.pace.is_spent
+        return is_stopped or len(self.rounds) >= max_iter
 
     def solve(
         self, weights: NDArray, before: Round | None = None, tol: float | None = None
@@ -147,11 +148,7 @@ class Problem:
             dual = -linear - 0.5 * float(weights @ s)
         else:
             dual = -linear - self.ball.dual_term(s)
-        if not np.isfinite(dual + machine_gap + excess):
-            raise ValueError(
-                "The dual coefficients or kernel weights are not finite. The input "
-                "data may contain large values and need to be preprocessed."
-            )
+        check_finite("dual coefficients or kernel weights", dual + machine_gap + excess)
         now = Round(
             weights, solutions, s, dual + machine_gap + excess, dual, machine_gap,
             excess, self._size, F,
@@ -178,11 +175,12 @@ class Problem:
         return distance
 
     def tighten(self, found: Round, trifle: float = 0.0) -> bool:
-        """Solve machines more tightly if they hold the gap up; False if they cannot.
+        """Lower the tolerance of the machines if their part of the gap is too large.
 
-        They do if most of the gap is theirs; and if it does not fall while more than a
-        ``trifle`` of it is, for weights that follow machines solved loosely may go
-        astray.
+        It is too large if it is most of the gap.  It is also too large if the gap has
+        not fallen for a while and the part is more than the fraction ``trifle``:
+        weights that are computed from loosely solved machines may be wrong.  Return
+        False if the tolerance should be lower but cannot be.
         """
         self._waiting += 1
         if found.gap < 0.5 * self._mark:
@@ -206,7 +204,7 @@ class Problem:
         """The least tolerance of machines in the precision of the matrices."""
         return TIGHTEST if self.store.is_double else TIGHTEST_SINGLE
 
-    def found(self, last: Round) -> Found:
+    def found(self, last: Round) -> JointSolution:
         """Return the result of the run with its history."""
         objective, gap, weights = zip(*self.rounds, strict=True)
         history = {
@@ -214,7 +212,7 @@ class Problem:
             "dual_gap": np.array(gap),
             "weights": np.array(weights),
         }
-        return Found(last, len(self.rounds), history)
+        return JointSolution(last, len(self.rounds), history)
 
 
 def gap_bound(spec: TaskSpec, solution: Solution) -> float:
@@ -225,22 +223,3 @@ def gap_bound(spec: TaskSpec, solution: Solution) -> float:
     above = (slack + error) * (solution.beta - lo)
     below = (slack - error) * (solution.beta - hi)
     return float(np.maximum(above, below).sum())
-
-
-def solve_fixed(
-    problem: Problem,
-    max_iter: int,
-    weights: NDArray,
-    before: Round | None = None,
-) -> Found:
-    """Solve the machines only, with fixed weights."""
-    problem.is_fixed = True
-    if before is not None:
-        weights = before.weights
-    now = problem.solve(weights, before)
-    while not now.is_within(SAFETY * problem.tol):
-        over = problem.is_stopped or len(problem.rounds) >= max_iter
-        if over or not problem.tighten(now):
-            break
-        now = problem.solve(weights, now)
-    return problem.found(now)

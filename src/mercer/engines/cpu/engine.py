@@ -1,0 +1,161 @@
+"""The engine that computes on processor threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer.engines.cpu.certificates import refine
+from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.solve import Progress, solve_plan
+from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
+from mercer.engines.plan import Certified, Plan, Settings
+from mercer.kernels.base import Kernel, bind_to_both
+from mercer.kernels.pair import as_matrix
+from mercer.runtime.threads import Threads, count_threads
+
+__all__ = ["CpuEngine"]
+
+
+class CpuEngine:
+    """Computes kernel values and solutions with threads.
+
+    It is entered for the time of one fit or prediction::
+
+        with CpuEngine(n_jobs) as engine:
+            K = engine.matrix(kernel, X)
+
+    Results do not depend on the number of threads.
+
+    Parameters
+    ----------
+    n_jobs : int, default=None
+        Number of threads; None means as many as BLAS may use, -1 all cores.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        if n_jobs == 0:
+            count_threads(n_jobs)  # raises an error
+        self._n_jobs = n_jobs
+        self._threads: Threads | None = None
+        #: an array of one number that becomes 1 when the work is to end early
+        self.stop = np.zeros(1, dtype=np.uint8)
+
+    def __enter__(self) -> CpuEngine:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._threads is not None:
+            self._threads.__exit__(*exc)
+            self._threads = None
+
+    @property
+    def threads(self) -> Threads:
+        """The threads; they start when they are first asked for."""
+        if self._threads is None:
+            self._threads = Threads(self._n_jobs).__enter__()
+            self._threads.stop = self.stop
+        return self._threads
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        items: Iterable[Any],
+        after_each: Callable[[], None] | None = None,
+        at_once: int | None = None,
+    ) -> list:
+        """Apply a function to every item in threads; see :meth:`Threads.map`."""
+        return self.threads.map(function, items, after_each, at_once)
+
+    def operand(self, X: Any, order: NDArray[np.intp] | None = None) -> Operand:
+        """Wrap samples, in another order if given, as one side of kernel blocks.
+
+        What kernels derive from the samples is computed once, in threads.
+        """
+        if isinstance(X, Operand):
+            return X
+        return Operand(as_matrix(X), order=order, run=self._run)
+
+    def _run(self, function: Callable[[Any], Any], parts: Iterable[Any]) -> list:
+        """Apply a function to parts of samples; a single part needs no thread."""
+        parts = list(parts)
+        if len(parts) > 1:
+            return self.map(function, parts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return [function(part) for part in parts]
+
+    def matrix(self, kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
+        """Return all values ``k(x_i, z_j)``; with ``Z=None``, those of X with itself.
+
+        Parameters that the kernel leaves to the data are taken from Z, or from X.
+        """
+        bound, left, right = bind_to_both(kernel, X, Z)
+        other = None if Z is None else self.operand(right)
+        return kernel_matrix(bound, self.operand(left), other, self)
+
+    def apply(
+        self,
+        kernel: Kernel,
+        X: Any,
+        Z: Any,
+        V: Weights | NDArray,
+        budget: int | None = None,
+    ) -> NDArray:
+        """Return ``K(X, Z) @ V`` in double precision, without the whole matrix K.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Bound to data: all its parameters are numbers.
+        X, Z : array, CSR matrix or Operand
+        V : Weights or array of shape (n, p)
+        budget : int, default=None
+            Bytes of memory that tiles of kernel values keep to a part of; None does not
+            limit them.
+        """
+        if not isinstance(V, Weights):
+            V = Weights(sparse.csr_array(V), [0, len(V)])
+        left, right = as_operand(X), self.operand(Z)
+        return apply(kernel, left, right, V, self, budget)
+
+    def solve(
+        self, plan: Plan, settings: Settings, progress: Progress | None = None
+    ) -> Certified:
+        """Return certified solutions of all problems of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+        settings : Settings
+        progress : callable, default=None
+            It is called with the tasks after each has been solved, or each round.
+        """
+        return solve_plan(plan, settings, self.threads, progress)
+
+    def refine(
+        self,
+        parts: Sequence[dict[str, NDArray]],
+        kernel: Kernel,
+        vectors: Any,
+        support: NDArray,
+        budget: int | None = None,
+    ) -> list[tuple[float, float]]:
+        """Return objectives, and changes of dual gaps, in double precision.
+
+        See :func:`mercer.engines.cpu.certificates.refine`.
+        """
+        return refine(parts, kernel, vectors, support, self, budget)
+
+    def memory(self, cache_size: float | str = "auto") -> int:
+        """Return the bytes that kernel values and scratch memory may take.
+
+        Parameters
+        ----------
+        cache_size : float or "auto", default="auto"
+            Megabytes; "auto" means a quarter of the memory that is free.
+        """
+        return budget_bytes(cache_size)

@@ -1,0 +1,548 @@
+"""The one loop over tiles of kernel values, and the memory that it may use.
+
+Whoever needs kernel values gets them here, tile by tile: matrices, rows, products with
+vectors, certificates.  This module decides how large tiles are, so that they keep to
+their part of a memory budget, derives what kernels keep of the samples before threads
+ask for parts of it, lends every thread scratch memory, and sees to it that a function
+of the user is never called by two threads at once.
+
+Tiles do not depend on the number of threads, and so neither do the values.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from math import isqrt
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer.core.tiles import mirror, ranges
+from mercer.engines.cpu.pair import Operand, Scratch, TilePair
+from mercer.kernels.base import Kernel, OnColumns, evaluate_once
+from mercer.kernels.given import Custom
+from mercer.kernels.pair import columns_key
+from mercer.runtime.threads import one_blas_thread
+
+__all__ = [
+    "TILES_PART",
+    "USUAL",
+    "WORKERS",
+    "Room",
+    "Tiles",
+    "Tiling",
+    "Weights",
+    "Workers",
+    "apply",
+    "budget_bytes",
+    "coefficient_matrix",
+    "divide",
+    "free_memory",
+    "from_pair_layout",
+    "given_budget",
+    "is_custom",
+    "kernel_matrix",
+    "plan_tiles",
+    "symmetric_matrix",
+    "to_pair_layout",
+]
+
+MEGABYTE = 2**20
+UNKNOWN_FREE_MEMORY = 4 * 2**30
+# Memory is divided among this number of workers, however many there are: what they
+# compute must not depend on it.
+WORKERS = 8
+
+# Number of values in a tile: large enough for the matrix product, small enough for the
+# cache.  A tile has as many rows as possible, up to a limit: each tile has to bring its
+# columns into the order that the product needs, and its rows share that work.
+TILE_VALUES = 2_000_000
+TILE_ROWS = 1024
+# Tiles of a triangle have few rows: values below the diagonal are wasted.  They are not
+# too wide, because they are read once more across their rows.
+STRIP_ROWS = 256
+STRIP_COLUMNS = 2000
+
+# Tiles of all threads together take at most one part in so many of the budget, and so
+# do the values that certificates are computed from.
+TILES_PART = 8
+# No tile is smaller than this, even if the budget is.
+LEAST_TILE = 64 * 64
+# Number of rows on which it is measured how much memory a kernel takes for a value.
+PROBED_ROWS = 8
+# Up to so many multiplications are done in the calling thread: waking others takes
+# longer.
+SMALL_WORK = 200_000
+# Up to so many multiplications, BLAS gets one thread.
+ONE_BLAS_THREAD = 50_000_000
+
+
+class Room(NamedTuple):
+    """Memory that is divided among workers."""
+
+    each: int  #: bytes that one worker may take
+    at_once: int  #: workers that there is room for
+
+
+def divide(total: int, wanted: int, workers: int = WORKERS) -> Room:
+    """Divide memory among workers, of whom each could use ``wanted`` bytes."""
+    each = max(1, min(wanted, total // max(workers, 1)))
+    return Room(each, max(1, total // each))
+
+
+def budget_bytes(cache_size: float | str) -> int:
+    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes.
+
+    The budget is for kernel values and for all scratch memory whose size goes with the
+    square of the number of samples or with the tiles that threads compute. Samples,
+    copies of them, vectors of one number per sample, and results are not in it.
+    """
+    if cache_size == "auto":
+        return free_memory() // 4
+    return int(float(cache_size) * MEGABYTE)
+
+
+def given_budget(cache_size: float | str) -> int | None:
+    """Return the bytes that a user has allowed; "auto" allows any number: None."""
+    return None if cache_size == "auto" else budget_bytes(cache_size)
+
+
+def free_memory() -> int:
+    """Return the bytes that can be used without swapping, as far as they are known."""
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    found.append(int(line.split()[1]) * 1024)
+    except OSError:
+        pass
+    try:  # a container may have less than its machine
+        with (
+            open("/sys/fs/cgroup/memory.max") as most,
+            open("/sys/fs/cgroup/memory.current") as current,
+        ):
+            found.append(max(0, int(most.read()) - int(current.read())))
+    except (OSError, ValueError):
+        pass
+    if not found:
+        try:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        except (AttributeError, OSError, ValueError):
+            found.append(UNKNOWN_FREE_MEMORY)
+    return min(found)
+
+
+class Tiling(NamedTuple):
+    """How large tiles may be, and how many threads may compute them at once."""
+
+    values: int = TILE_VALUES  #: number of values in a tile
+    at_once: int | None = None  #: number of threads; None for all
+    n_bytes: int = 0  #: memory that is set aside for the tiles of all threads
+    bytes_per_value: float = 0.0  #: memory that a tile takes while it is computed
+
+    def shape(self, rows: int, columns: int) -> tuple[int, int]:
+        """Return this shape, or if it is too large for a tile, a nearly square one."""
+        if rows * columns > self.values:
+            rows = min(rows, isqrt(self.values))
+            columns = self.values // rows
+        return rows, columns
+
+
+# Tiles where no budget is given.
+USUAL = Tiling()
+
+
+class Workers(Protocol):
+    """Threads, or an engine that has some."""
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        items: Iterable[Any],
+        after_each: Callable[[], None] | None = None,
+        at_once: int | None = None,
+    ) -> list:
+        """Apply a function to all items, at most ``at_once`` at a time."""
+        ...
+
+
+def is_custom(kernel: Kernel) -> bool:
+    """Tell whether a user's own function is a part of the kernel."""
+    return any(isinstance(leaf, Custom) for leaf in kernel.leaves())
+
+
+def plan_tiles(
+    kernels: Sequence[Kernel],
+    operand: Operand,
+    budget: int | None,
+    *,
+    shared: bool | None = None,
+) -> Tiling:
+    """Decide on tiles that keep to their part of the budget, or to none if it is None.
+
+    ``shared`` says whether kernels are evaluated together; None means: where they must.
+    """
+    if budget is None:
+        return USUAL
+    has_function = any(map(is_custom, kernels))
+    per_value = _bytes_per_value(kernels, operand, shared, has_function)
+    wanted = int(TILE_VALUES * per_value)
+    workers = 1 if has_function else WORKERS
+    total = min(budget // TILES_PART, workers * wanted)
+    room = divide(budget // TILES_PART, wanted, workers)
+    values = max(LEAST_TILE, int(room.each / per_value))
+    return Tiling(values, room.at_once, total, per_value)
+
+
+def _bytes_per_value(
+    kernels: Sequence[Kernel], operand: Operand, shared: bool | None, has_function: bool
+) -> float:
+    """Measure how much memory a kernel value takes while a tile is computed."""
+    n_leaves = _count_leaves(kernels)
+    if has_function:
+        # A user's function is called for values that are needed, not for a trial.  Its
+        # result is copied once, and operations on results take as many arrays again.
+        return 3.0 * 8.0 * n_leaves
+    for kernel in kernels:
+        _warm_up(kernel, operand)
+    some = operand.rows(slice(0, PROBED_ROWS))
+    pair = TilePair(some, some, shared=n_leaves > 1 if shared is None else shared)
+    results = [evaluate_once(kernel, pair) for kernel in kernels]
+    taken = pair.n_bytes(*results) / max(len(some), 1) ** 2
+    # Several kernels may be multiplied by factors of their own.
+    return taken + (operand.dtype.itemsize if shared else 0)
+
+
+def _count_leaves(kernels: Iterable[Kernel]) -> int:
+    return sum(1 for kernel in kernels for _ in kernel.leaves())
+
+
+def _warm_up(kernel: Kernel, operand: Operand) -> None:
+    """Derive what a kernel keeps of an operand before threads ask for its parts."""
+    kernel.evaluate(TilePair(operand.rows(slice(0, 1)), operand))
+
+
+class _Own(threading.local):
+    """The scratch memory of a thread."""
+
+    def __init__(self) -> None:
+        self.scratch = Scratch()
+
+
+_own = _Own()
+
+
+class Tiles:
+    """Computes tiles of one or several kernels; several share what they have in common.
+
+    A tile lasts until the thread asks for the next one.
+    """
+
+    def __init__(
+        self,
+        kernels: Kernel | Sequence[Kernel],
+        anchor: Operand | None = None,
+        threads: Workers | None = None,
+        tiling: Tiling = USUAL,
+        *,
+        shared: bool | None = None,
+        prepared: bool = False,
+    ):
+        """Prepare for tiles whose right side is a part of ``anchor``.
+
+        Without ``threads``, all is done in the calling thread.  ``shared`` says whether
+        all kernels are evaluated together; None means those that look at the same
+        columns.  If ``prepared``, what they keep of the anchor is known, or is only
+        needed once.
+        """
+        self._kernels = [kernels] if isinstance(kernels, Kernel) else list(kernels)
+        self._threads = threads
+        self.tiling = tiling
+        self.anchor = anchor
+        self._has_function = any(map(is_custom, self._kernels))
+        if shared is None:
+            self._groups = _by_columns(self._kernels)
+        else:
+            self._groups = [(list(range(len(self._kernels))), shared)]
+        if anchor is not None and not (prepared or self._has_function):
+            for kernel in self._kernels:
+                _warm_up(kernel, anchor)
+
+    def __call__(self, left: Operand, right: Operand) -> NDArray:
+        """Return one tile of the only kernel."""
+        shared = self._groups[0][1]
+        scratch = _own.scratch.reset()
+        pair = TilePair(left, right, shared=shared, scratch=scratch)
+        return self._kernels[0].evaluate(pair)
+
+    def each(
+        self,
+        left: Operand,
+        right: Operand,
+        kept: dict[Hashable, NDArray] | None = None,
+    ) -> Iterator[tuple[int, NDArray]]:
+        """Yield the number of each kernel and its tile, which lasts until the next.
+
+        Products and distances outlive the tile in ``kept``, if given.
+        """
+        for together, shared in self._groups:
+            scratch = _own.scratch.reset()
+            pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
+            for k in together:
+                yield k, evaluate_once(self._kernels[k], pair)
+
+    def alone(self, left: Operand, right: Operand) -> NDArray:
+        """Return one tile, for which BLAS may use threads if it is large."""
+        work = len(left) * len(right) * left.n_features
+        with one_blas_thread() if work <= ONE_BLAS_THREAD else nullcontext():
+            return self(left, right)
+
+    def run(
+        self, work: Callable[[Any], Any], jobs: Sequence, at_once: int | None = None
+    ) -> list:
+        """Run jobs that compute tiles in threads; return their results in order.
+
+        A user's own function is only ever called by one thread at a time.
+        """
+        if self._threads is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return [work(job) for job in jobs]
+        if self._has_function:
+            return self._threads.map(lambda every: [work(j) for j in every], [jobs])[0]
+        limit = self.tiling.at_once if at_once is None else at_once
+        return self._threads.map(work, jobs, at_once=limit)
+
+    def triangle(
+        self,
+        matrices: Sequence[NDArray],
+        height: int = STRIP_ROWS,
+        width: int = STRIP_COLUMNS,
+        *,
+        even: bool = True,
+        kept: list[dict] | None = None,
+    ) -> None:
+        """Fill the symmetric matrices of all kernels on the anchor's samples.
+
+        One triangle is computed, in tiles of at most this height and width.  ``kept``
+        is a list that is filled with the products and distances of all tiles, or has
+        been filled with them before.
+        """
+        operand = self.anchor
+        assert operand is not None
+        n = len(operand)
+        height, width = self.tiling.shape(height, width)
+        strips = [(r, operand.rows(r)) for r in ranges(0, n, height, even=even)]
+        tiles = [
+            (rows, left, columns)
+            for rows, left in strips
+            for columns in ranges(rows.start, n, width, even=even)
+        ]
+        if kept is not None and not kept:
+            kept += [{} for _ in tiles]
+
+        def fill(t: int) -> None:
+            rows, left, columns = tiles[t]
+            right, known = operand.rows(columns), None if kept is None else kept[t]
+            for k, values in self.each(left, right, known):
+                mirror(values, matrices[k], rows.start, columns.start)
+
+        self.run(fill, range(len(tiles)))
+
+    def rectangle(
+        self,
+        left: Operand,
+        visit: Callable[[slice, slice, int, NDArray], None],
+        height: int,
+        width: int,
+        *,
+        even: bool = True,
+    ) -> None:
+        """Call ``visit(rows, columns, kernel number, tile)`` for ``K(left, anchor)``.
+
+        A strip of rows is visited in one thread, from the left to the right.
+        """
+        right = self.anchor
+        assert right is not None
+        columns = [
+            (part, right.rows(part)) for part in ranges(0, len(right), width, even=even)
+        ]
+
+        def work(rows: slice) -> None:
+            part = left.rows(rows)
+            for where, other in columns:
+                for k, values in self.each(part, other):
+                    visit(rows, where, k, values)
+
+        self.run(work, ranges(0, len(left), height, even=even))
+
+
+def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
+    """Return groups of kernels that look at the same columns, and if they share values.
+
+    A kernel that is alone in its group and is not composed of others may compute its
+    values in place.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for k, kernel in enumerate(kernels):
+        is_part = isinstance(kernel, OnColumns)
+        key = columns_key(kernel.columns) if is_part else None
+        groups.setdefault(key, []).append(k)
+    return [
+        (group, len(group) > 1 or _count_leaves([kernels[group[0]]]) > 1)
+        for group in groups.values()
+    ]
+
+
+def symmetric_matrix(
+    kernel: Kernel, operand: Operand, threads: Workers, tiling: Tiling = USUAL
+) -> NDArray:
+    """Return the whole matrix of one operand with itself."""
+    n = len(operand)
+    matrix = np.empty((n, n), dtype=operand.dtype)
+    workers = _if_worth_while(threads, operand, operand)
+    Tiles(kernel, operand, workers, tiling).triangle([matrix])
+    return matrix
+
+
+def kernel_matrix(
+    kernel: Kernel, left: Operand, right: Operand | None, threads: Workers
+) -> NDArray:
+    """Return all values of a bound kernel; ``right=None`` means ``left`` again."""
+    if right is None:
+        return symmetric_matrix(kernel, left, threads)
+    shape = len(left), len(right)
+    matrix = np.empty(shape, dtype=np.result_type(left.dtype, right.dtype))
+
+    def fill(rows: slice, columns: slice, k: int, values: NDArray) -> None:
+        matrix[rows, columns] = values
+
+    height, width = _shape(len(left))
+    workers = _if_worth_while(threads, left, right)
+    Tiles(kernel, right, workers).rectangle(left, fill, height, width)
+    return matrix
+
+
+class Weights(NamedTuple):
+    """Coefficients of support vectors, which lie in stretches (the classes).
+
+    Most tasks leave most stretches out, if tasks are pairs of classes; so the products
+    go stretch by stretch, with the tasks that it takes part in.
+    """
+
+    matrix: sparse.csr_array  #: support vectors by tasks
+    starts: Sequence[int]  #: where each stretch begins, then the end
+
+    def dense_parts(
+        self, rows: slice, dtype: np.dtype
+    ) -> list[tuple[slice, NDArray, NDArray]]:
+        """Return, within some rows, stretches, their tasks, and the coefficients."""
+        parts = []
+        for begin, end in pairwise(self.starts):
+            first, stop = max(begin, rows.start), min(end, rows.stop)
+            if first < stop:
+                own = self.matrix[first:stop]
+                used = np.unique(own.indices)
+                weight = own[:, used].toarray().astype(dtype)
+                parts.append(
+                    (slice(first - rows.start, stop - rows.start), used, weight)
+                )
+        return parts
+
+
+def apply(
+    kernel: Kernel,
+    left: Operand,
+    right: Operand,
+    weights: Weights,
+    threads: Workers,
+    budget: int | None = None,
+) -> NDArray:
+    """Return ``K(left, right) @ weights``, shape (m, n_tasks).
+
+    Products are computed in the precision of the data and added in double precision.
+    Tiles keep to their part of the budget, where there is one.
+    """
+    dtype = np.result_type(left.dtype, right.dtype)
+    result = np.zeros((len(left), weights.matrix.shape[1]))
+    if not len(right):
+        return result
+    tiling = plan_tiles([kernel], right, budget)
+    height, width = tiling.shape(*_shape(len(left)))
+    pieces = {
+        part.start: weights.dense_parts(part, dtype)
+        for part in ranges(0, len(right), width)
+    }
+
+    def add(rows: slice, columns: slice, k: int, values: NDArray) -> None:
+        for part, used, weight in pieces[columns.start]:
+            result[rows, used] += values[:, part] @ weight
+
+    workers = _if_worth_while(threads, left, right)
+    is_one = len(left) <= height and len(pieces) == 1
+    tiles = Tiles(kernel, right, workers, tiling, prepared=is_one)
+    tiles.rectangle(left, add, height, width)
+    return result
+
+
+def _if_worth_while(threads: Workers, left: Operand, right: Operand) -> Workers | None:
+    """Return the threads, or None if the work is too small for them."""
+    work = len(left) * len(right) * right.n_features
+    return None if work <= SMALL_WORK else threads
+
+
+def _shape(n_rows: int) -> tuple[int, int]:
+    """Return the shape of tiles of so many rows, so that there is work for threads."""
+    height = min(TILE_ROWS, max(128, -(-n_rows // 8)))
+    return height, max(1, TILE_VALUES // height)
+
+
+def coefficient_matrix(
+    n: int, columns: Sequence[tuple[NDArray, NDArray]]
+) -> sparse.csr_array:
+    """Return a matrix of n rows; a column is given by rows and values, which add up."""
+    rows = [r[v != 0] for r, v in columns]
+    values = [v[v != 0] for _, v in columns]
+    column = np.repeat(np.arange(len(columns)), [len(r) for r in rows])
+    entries = (np.concatenate(values), (np.concatenate(rows), column))
+    return sparse.coo_array(entries, shape=(n, len(columns))).tocsr()
+
+
+def to_pair_layout(
+    weights: sparse.csr_array, labels: NDArray, n_classes: int
+) -> NDArray:
+    """Lay coefficients (n_SV, n_pairs) out in one row per other class, as scikit-learn.
+
+    A support vector of class c has at most n_classes - 1 coefficients, one for each
+    other class; row r belongs to class r if r < c, else to class r + 1.
+    """
+    if n_classes == 2:
+        return weights.toarray().T.copy()
+    first, second = np.triu_indices(n_classes, 1)
+    entry = weights.tocoo()
+    vector, pair = entry.coords
+    is_first = labels[vector] == first[pair]
+    rows = np.zeros((n_classes - 1, len(labels)))
+    rows[np.where(is_first, second[pair] - 1, first[pair]), vector] = entry.data
+    return rows
+
+
+def from_pair_layout(rows: NDArray, labels: NDArray) -> sparse.csr_array:
+    """Undo :func:`to_pair_layout`."""
+    n_classes = len(rows) + 1
+    if n_classes == 2:
+        return sparse.csr_array(rows.T)
+    row, vector = np.nonzero(rows)
+    label = labels[vector]
+    other = np.where(row < label, row, row + 1)
+    first, second = np.minimum(label, other), np.maximum(label, other)
+    # Pairs are numbered (0, 1), (0, 2), ..., (1, 2), ...
+    pair = first * (2 * n_classes - first - 1) // 2 + second - first - 1
+    shape = (rows.shape[1], n_classes * (n_classes - 1) // 2)
+    return sparse.coo_array((rows[row, vector], (vector, pair)), shape=shape).tocsr()

@@ -1,0 +1,92 @@
+"""The interface of engines, and the choice of one.
+
+An estimator says what is to be computed; an engine computes it, on the threads of the
+processor or on another device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from mercer.engines.cpu.engine import CpuEngine
+from mercer.engines.plan import Certified, Plan, Settings
+from mercer.kernels.base import Kernel
+from mercer.runtime.public import public
+
+__all__ = ["Engine", "engine_of", "gram_matrix"]
+
+
+class Engine(Protocol):
+    """What all engines do.  Samples and results are arrays in the main memory."""
+
+    def matrix(self, kernel: Kernel, X: Any, Z: Any = None) -> NDArray:
+        """Return all kernel values of X and Z; with ``Z=None``, of X with itself."""
+        ...
+
+    def apply(
+        self, kernel: Kernel, X: Any, Z: Any, V: Any, budget: int | None = None
+    ) -> NDArray:
+        """Return ``K(X, Z) @ V`` without the whole matrix ``K(X, Z)``."""
+        ...
+
+    def solve(self, plan: Plan, settings: Settings, progress: Any = None) -> Certified:
+        """Return certified solutions of all problems of a plan."""
+        ...
+
+    def memory(self, cache_size: float | str = "auto") -> int:
+        """Return the number of bytes that kernel values and scratch memory may take."""
+        ...
+
+
+def engine_of(
+    X: Any = None, device: str = "cpu", n_jobs: int | None = None
+) -> CpuEngine:
+    """Return the engine for some samples; enter it with ``with`` before use.
+
+    Parameters
+    ----------
+    X : array or CSR matrix, default=None
+        The samples; an engine may be chosen by where they are.
+    device : str, default="cpu"
+        The device that computes; only "cpu" is available.
+    n_jobs : int, default=None
+        Number of threads; None means as many as BLAS may use, -1 all cores.
+    """
+    del X
+    if device != "cpu":
+        raise ValueError(f"Unknown device {device!r}. Available: 'cpu'.")
+    return CpuEngine(n_jobs)
+
+
+@public("mercer")
+def gram_matrix(
+    kernel: Kernel, X: Any, Z: Any = None, *, n_jobs: int | None = None
+) -> NDArray:
+    """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or CSR matrix of shape (m, d)
+    Z : array or CSR matrix of shape (n, d), default=None
+        None means X; then only one triangle is computed.
+    n_jobs : int, default=None
+        Threads; None means as many as BLAS may use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import gram_matrix, kernels
+    >>> gram_matrix(kernels.Intersection(), np.array([[1.0, 2.0], [3.0, 0.0]]))
+    array([[3., 1.],
+           [1., 3.]])
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
+            "kernels.parse for text, kernels.Custom for a function of two matrices."
+        )
+    with engine_of(X, n_jobs=n_jobs) as engine:
+        return engine.matrix(kernel, X, Z)

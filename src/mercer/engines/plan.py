@@ -1,0 +1,102 @@
+"""What a fit is going to solve, and what an engine has found.
+
+A plan is a value: nothing of it is computed later, nothing changes, and it can be
+solved by any engine, alone or together with other plans on the same kernel values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.problem import DualProblem, Solution
+from mercer.kernels.base import Kernel
+
+__all__ = ["Certified", "Plan", "Settings", "TaskSpec"]
+
+OnePlan = TypeVar("OnePlan", bound="Plan")
+
+
+class Settings(NamedTuple):
+    """How to solve."""
+
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    cache_size: float | str = "auto"
+    shrinking: bool = True
+    seed: int = 0
+    precise: bool = False  #: whether single precision must not be tried
+
+
+class TaskSpec(NamedTuple):
+    """A problem, and the blocks of samples that its rows are, in order."""
+
+    problem: DualProblem
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """The problems of one fit, on samples that are sorted into blocks."""
+
+    X: Any  #: the validated samples, or the given kernel matrix
+    samples: Any  #: the samples as the kernel sees them, small sparse ones dense
+    y: Any  #: the validated targets, for callbacks
+    kernels: tuple[Kernel, ...]  #: bound to the samples; one, or those to be weighted
+    specs: Sequence[TaskSpec]  #: the problems
+    order: NDArray[np.intp]  #: the samples, block by block
+    starts: list[int]  #: where each block begins, then the end
+    learnt: dict[str, Any]  #: attributes that validation has found, by name
+    #: each machine has so many problems: its own, then those of its folds
+    per_machine: int = 1
+    is_matrix: bool = False  #: whether the samples are the kernel matrix
+    #: if given, it makes the whole kernel matrix from all samples
+    function: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, where there is one."""
+        return self.kernels[0]
+
+    @property
+    def machines(self) -> Sequence[TaskSpec]:
+        """The problems of the machines, without those of folds."""
+        return self.specs[:: self.per_machine]
+
+    def gram_rows(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the Gram rows of the samples that take part in a problem."""
+        starts = self.starts
+        return np.concatenate(
+            [np.arange(starts[b], starts[b + 1]) for b in spec.blocks]
+        )
+
+    def rows(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the samples that take part in a problem, in its order."""
+        return self.order[self.gram_rows(spec)]
+
+    def with_costs(self: OnePlan, factor: float) -> OnePlan:
+        """Return the plan with all bounds multiplied by a factor, as by another C."""
+        specs = [
+            spec._replace(
+                problem=problem._replace(lo=factor * problem.lo, hi=factor * problem.hi)
+            )
+            for spec, problem in ((spec, spec.problem) for spec in self.specs)
+        ]
+        return replace(self, specs=specs)
+
+
+class Certified(NamedTuple):
+    """Certified solutions of all problems of a plan."""
+
+    solutions: list[Solution]
+    #: whether the machines' problems are convex; None if that is not known
+    is_convex: bool | None
+    stopped_early: bool = False  #: whether a callback asked for an early end
+    #: of each machine that was solved in single precision, what its objective and dual
+    #: gap can be computed from in double precision
+    coarse: Sequence[dict[str, NDArray]] = ()
