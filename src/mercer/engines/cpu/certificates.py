@@ -1,4 +1,4 @@
-"""How exact solutions are, rounding errors included, and whether they are the best."""
+"""How exact solutions are, with rounding errors, and whether problems are convex."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ __all__ = [
     "to_solution",
 ]
 
-# Rows on which rounding errors are measured.
+# Number of rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
-# Support vectors that are looked at together.
+# Number of support vectors in a part.
 PART = 512
 LEAST_PART = 16
-# Tiles of so many support vectors by so many that are computed before they are summed.
+# Number of tiles that are computed before they are summed.
 TILES_AT_ONCE = 64
-# Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
-# more rows, a part of so many is.
+# Up to this many rows, the whole kernel matrix is tested for negative eigenvalues; if
+# there are more, this many rows are.
 TESTED_ROWS = 512
 # Eigenvalues of this size, in units of the rounding errors of a sum, count as 0.
 ROUNDING = 16.0
@@ -57,7 +57,7 @@ Values = Callable[[NDArray], NDArray]
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether rounding or overflow alone keep a task from being certified."""
+    """Tell whether only rounding or overflow keeps a task from being certified."""
     return any(
         not task.gap + error < np.inf
         or (task.done and task.gap + 2.0 * error > tol)
@@ -67,9 +67,10 @@ def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 
 
 def to_solution(task: Task, error: float, tol: float) -> Solution:
-    """Return what a task has come to.
+    """Return the solution of a task.
 
-    It counts as solved if bounds and sums hold, and rounding cannot undo the gap.
+    It has converged if bounds and sums hold, and the gap is small enough even with the
+    rounding errors.
     """
     found = task.certificate or certify(task.problem, task.beta, task.f)
     is_within = found.kkt_gap + 2.0 * error <= tol
@@ -86,7 +87,7 @@ def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
 
 
 def _wanted(kernel: Kernel) -> int:
-    """Return the memory that one thread takes at most to look at a part."""
+    """Return the memory that one thread takes at most for a part."""
     n_leaves = sum(1 for _ in kernel.leaves())
     return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
 
@@ -203,8 +204,8 @@ def products_on_support(
             below.append(values.T @ weights[left])
         return np.array(above), np.array(below)
 
-    # A few at a time, for each has results to keep, and in order, so that sums do not
-    # depend on the threads.
+    # A few tiles at a time are computed, because the results of each are kept, and they
+    # are added in order, so that sums do not depend on the threads.
     for some in ranges(0, len(jobs), TILES_AT_ONCE, even=False):
         batch = jobs[some]
         results = tiles.run(multiply, batch, room.at_once)
@@ -226,7 +227,7 @@ def _in_double(data: Operand, rows: NDArray) -> Operand:
 
 
 def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
-    """Return which tasks are to share kernel values: where that makes them fewer."""
+    """Return groups of tasks that share kernel values, where that saves some."""
     by_blocks: dict[tuple[int, ...], list[int]] = {}
     for t, task in enumerate(tasks):
         by_blocks.setdefault(tuple(task.blocks), []).append(t)
@@ -243,9 +244,9 @@ def are_convex(
     values: Values,
     problems: Sequence[tuple[DualProblem, NDArray]],
 ) -> list[bool | None]:
-    """Tell of each problem whether it is convex; None if nothing speaks against it.
+    """Tell for each problem whether it is convex; None if that is not known.
 
-    Beside each problem stand the Gram rows that it is on.
+    Each problem comes with the Gram rows of its samples.
     """
     if kernel.definiteness >= Definiteness.CONDITIONAL:
         return [True] * len(problems)
@@ -261,7 +262,7 @@ def are_convex(
 def _is_convex(
     values: Values, problem: DualProblem, gram_rows: NDArray, is_open: bool
 ) -> bool | None:
-    """Test one problem; where it is large, only in part and if the matter is open."""
+    """Test one problem; of a large one a part, and only if nothing is known."""
     can_move = problem.hi > problem.lo
     rows, at = np.unique(problem.row[can_move], return_index=True)
     chosen = some_rows(np.arange(len(rows)))
@@ -269,21 +270,23 @@ def _is_convex(
         return False
     group = problem.group[can_move][at[chosen]]
     if len(rows) < can_move.sum():
-        group[:] = 0  # each sample is in both groups, so that one sum is all that stays
+        group[:] = (
+            0  # each sample is in both groups, so that only the sum of all is fixed
+        )
     if not is_definite(values(gram_rows[rows[chosen]]), group):
         return False
     return True if len(chosen) == len(rows) else None
 
 
 def all_of(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return False if one is, else None if one is, else True."""
+    """Return False if a verdict is False, else None if one is None, else True."""
     if False in verdicts:
         return False
     return None if None in verdicts else True
 
 
 def some_rows(rows: NDArray) -> NDArray:
-    """Return as many rows as can be tested, from all parts of what there is."""
+    """Return rows to be tested, evenly chosen from all."""
     count = min(len(rows), TESTED_ROWS)
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
@@ -303,8 +306,8 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
 def is_definite(K: NDArray, group: NDArray) -> bool:
     """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
 
-    Rounding of the values, which a matrix of low rank would not survive otherwise, is
-    allowed for.
+    Rounding errors of the values are allowed for; without that, the test would fail for
+    matrices of low rank.
     """
     if not np.isfinite(K).all():
         return False
