@@ -8,8 +8,8 @@ Every machine of the library is the signed quadratic programme
     \quad\text{with}\quad lo \le \beta \le hi,
 
 and inside each group the sum of :math:`\beta` stays what it is at the start
-(:func:`is_feasible`).  Labels
-never multiply :math:`K`: in the classifier :math:`\beta_i = y_i \alpha_i`.
+(:func:`is_feasible`).  Labels never multiply :math:`K`: in the classifier
+:math:`\beta_i = y_i \alpha_i`.
 
 With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per group,
 
@@ -17,9 +17,9 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   G_i\}`: the largest violation by a pair that may still move, LIBSVM's stopping
   quantity;
 * the *dual gap* is :math:`\sum_t \max\{(G_t - m)(\beta_t - lo_t),
-  (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`. It
-  bounds the distance from the optimum where the problem is convex, which it is if
-  :math:`c^T K c \ge 0` for all c whose sum in every group is 0.
+  (G_t - m)(\beta_t - hi_t)\}`: primal minus dual objective at bias :math:`-m`. If the
+  problem is convex, the gap bounds the distance of the objective from the optimum. The
+  problem is convex if :math:`c^T K c \ge 0` for all c whose sum in every group is 0.
 """
 
 from typing import NamedTuple
@@ -46,11 +46,11 @@ __all__ = [
 ]
 
 
-# The longest piece of a layout: the pair search first finds the piece that holds its
-# maximum, then looks inside.
+# The largest length of a piece of a layout: the pair search first finds the piece that
+# holds the maximum, and then the maximum inside this piece.
 PIECE = 256
-# Largest part of the coefficients by which rounding may push them over a bound, or
-# change the sum of a group: each step of a solver rounds.
+# Rounding errors of steps may move coefficients over a bound, or change the sum of a
+# group, by at most this fraction of their size.
 LARGEST_DRIFT = 1e-8
 
 
@@ -66,7 +66,7 @@ class DualProblem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What every solver returns."""
+    """The result of every solver."""
 
     beta: NDArray[np.float64]  #: shape (m,)
     f: NDArray[np.float64]  #: K beta by Gram row, shape (n_rows,)
@@ -77,11 +77,11 @@ class Solution(NamedTuple):
     n_iter: int
     converged: bool
     multipliers: tuple[float, ...] = ()  #: one for each group
-    error: float = 0.0  #: estimate of what rounding adds to the gap
+    error: float = 0.0  #: estimate of the rounding errors in the gap
 
 
 class Certificate(NamedTuple):
-    """How exact a candidate is; computed from scratch out of ``beta`` and ``f``."""
+    """How close to optimal coefficients are, computed from ``beta`` and ``f`` only."""
 
     bias: float
     objective: float
@@ -120,7 +120,7 @@ def layout(problem: DualProblem, columns: NDArray[np.int64] | None = None) -> La
 
 @jit
 def _pieces(row, group, span):
-    """Cut variables where rows, stretches or groups are not the same run any more."""
+    """Cut variables into pieces of consecutive rows of one stretch and one group."""
     m = len(row)
     piece = np.empty((m, 4), dtype=np.int64)
     group_start = np.empty(m + 1, dtype=np.int64)
@@ -174,7 +174,7 @@ def _certify(p, lo, hi, row, group, beta, f, multipliers):
         least, most, total, n_free = np.inf, -np.inf, 0.0, 0
         while stop < len(p) and group[stop] == group[first]:
             G, b = f[row[stop]] + p[stop], beta[stop]
-            nothing += 0.0 * G  # not so where G is not finite
+            nothing += 0.0 * G  # becomes NaN if G is not finite
             objective += 0.5 * b * (G + p[stop])
             if b < hi[stop]:
                 least = min(least, G)
@@ -184,7 +184,7 @@ def _certify(p, lo, hi, row, group, beta, f, multipliers):
                     total += G
                     n_free += 1
             stop += 1
-        # Of no free variable, the middle of what the bounds allow.
+        # If no variable is free, take the middle of the interval that bounds allow.
         m = 0.0
         if n_free:
             m = total / n_free
@@ -204,10 +204,10 @@ def _certify(p, lo, hi, row, group, beta, f, multipliers):
 
 
 def is_feasible(problem: DualProblem, beta: NDArray) -> bool:
-    """Tell whether bounds hold, and the sum of every group is that of the start.
+    """Tell whether bounds hold and the sum of every group is that of the start.
 
-    A gap means nothing without this: it compares ``beta`` with other points of the
-    box that have the same sums.
+    A gap is meaningless otherwise, because it compares ``beta`` with other points of
+    the box that have the same sums.
     """
     _, lo, hi, start, _, group = problem
     return bool(_is_feasible(lo, hi, start, group, beta))
@@ -223,7 +223,7 @@ def _is_feasible(lo, hi, start, group, beta):
         if v > 0 and group[v] != group[v - 1]:
             change, mass = 0.0, 0.0
         outside = max(lo[v] - beta[v], beta[v] - hi[v])
-        # Written so that a coefficient that is not a number does not pass.
+        # The comparison is written so that NaN does not pass.
         holds = holds and outside <= LARGEST_DRIFT * largest
         change += beta[v] - start[v]
         mass += abs(beta[v]) + abs(start[v])
@@ -251,7 +251,7 @@ def c_svc(y: NDArray, C: NDArray) -> DualProblem:
 
 
 def _fill(total: float, room: NDArray) -> NDArray:
-    """Share ``total`` out from the left, to each as much as it has room for."""
+    """Distribute ``total`` from the left, to each variable as much as it can take."""
     before = np.cumsum(room) - room
     return np.clip(total - before, 0.0, room)
 
@@ -259,8 +259,8 @@ def _fill(total: float, room: NDArray) -> NDArray:
 def nu_svc(y: NDArray, weight: NDArray, nu: float) -> DualProblem:
     r""":math:`\nu`-SVC: :math:`p = 0`, box between 0 and :math:`w_i y_i`.
 
-    Each side has the mass :math:`\nu \sum_i w_i / 2`, and is a group. Where ``nu`` is
-    too large for the smaller side, that side is full.
+    Each side is a group with the mass :math:`\nu \sum_i w_i / 2`. If ``nu`` is too
+    large for the smaller side, all variables of that side are at their bounds.
     """
     sides = np.asarray(y) < 0
     row = np.argsort(sides, kind="stable")
@@ -279,7 +279,7 @@ def nu_svc(y: NDArray, weight: NDArray, nu: float) -> DualProblem:
 
 
 def epsilon_svr(z: NDArray, C: NDArray, epsilon: float) -> DualProblem:
-    r""":math:`\varepsilon`-SVR: each sample twice, above and below the tube."""
+    r""":math:`\varepsilon`-SVR: two variables a sample, above and below the tube."""
     z = np.asarray(z, dtype=np.float64)
     m = len(z)
     return DualProblem(
@@ -293,9 +293,9 @@ def epsilon_svr(z: NDArray, C: NDArray, epsilon: float) -> DualProblem:
 
 
 def nu_svr(z: NDArray, C: NDArray, nu: float) -> DualProblem:
-    r""":math:`\nu`-SVR: the width of the tube follows from the mass on either side.
+    r""":math:`\nu`-SVR: the width of the tube follows from the mass of each half.
 
-    That is :math:`\nu \sum_i C_i / 2`.
+    The mass of each half is :math:`\nu \sum_i C_i / 2`.
     """
     z = np.asarray(z, dtype=np.float64)
     m = len(z)

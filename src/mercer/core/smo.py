@@ -217,11 +217,21 @@ def _nearest(target, run, p, f, free, sign):
 
 
 @jit
+def _gain(rise, Kii, Kjj, Kij):
+    """Return the gain of a pair whose violation is ``rise``; negative for no violation.
+
+    Single precision is enough to rank the gains.
+    """
+    b = np.float32(rise)
+    a = Kii + Kjj - np.float32(2.0) * np.float32(Kij)
+    return np.float32(b * abs(b) / max(a, np.float32(TINY)))
+
+
+@jit
 def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
     """Return the piece that holds the best partner of ``i``; -1 if no gain is positive.
 
-    Violations are scaled to [0, 1] and single precision is used, which is enough to
-    rank the gains.
+    Violations are scaled to [0, 1], so that gains do not overflow.
     """
     scale = 1.0 / gap
     Kii = np.float32(Kii)
@@ -233,9 +243,8 @@ def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
         diag_, Ki_ = diag[r0 : r0 + length], Ki[c0 : c0 + length]
         top = np.int32(0)
         for k in range(length):
-            b = np.float32((f_[k] + p_[k] + down_[k] - Gi) * scale)
-            a = Kii + diag_[k] - np.float32(2.0) * np.float32(Ki_[k])
-            gain = np.float32(b * abs(b) / max(a, np.float32(TINY)))
+            rise = (f_[k] + p_[k] + down_[k] - Gi) * scale
+            gain = np.float32(_gain(rise, Kii, diag_[k], Ki_[k]))
             top = max(top, gain.view(np.int32))
         if top > best:
             best = top
@@ -253,10 +262,8 @@ def _best_partner(run, p, f, down, Ki, diag, Gi, Kii, gap):
     diag_, Ki_ = diag[r0 : r0 + length], Ki[c0 : c0 + length]
     best = np.int64(0)
     for k in range(length):
-        b = np.float32((f_[k] + p_[k] + down_[k] - Gi) * scale)
-        a = Kii + diag_[k] - np.float32(2.0) * np.float32(Ki_[k])
-        gain = b * abs(b) / max(a, np.float32(TINY))
-        best = max(best, _packed(gain, k))
+        rise = (f_[k] + p_[k] + down_[k] - Gi) * scale
+        best = max(best, _packed(_gain(rise, Kii, diag_[k], Ki_[k]), k))
     return v0 + (best & INDEX)
 
 

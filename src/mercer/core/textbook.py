@@ -1,37 +1,38 @@
-r"""The solvers that textbooks and studies name, on the dual problem of the library.
+r"""Solvers of textbooks and studies, on the dual problem of the library.
 
-All take the same step.  With :math:`G = K\beta + p` and the curvature
-:math:`a = K_{ii} + K_{jj} - 2K_{ij}`, mass
+All solvers make the same step.  With :math:`G = K\beta + p` and the curvature
+:math:`a = K_{ii} + K_{jj} - 2K_{ij}`, the amount
 
 .. math:: \delta = \min\{(G_j - G_i)/a, \; hi_i - \beta_i, \; \beta_j - lo_j\}
 
 moves from :math:`\beta_j` to :math:`\beta_i`, two variables of one group with
-:math:`G_j > G_i`; a step that meets a bound ends exactly on it.  Only pairs that
+:math:`G_j > G_i`.  A step that reaches a bound ends exactly on it.  Only pairs that
 violate by more than ``tol`` are moved, so each solver ends after finitely many steps
-(Keerthi & Gilbert 2002), and the labels of a text are in the signs of :math:`\beta`.
-They differ in how the pair is chosen:
+(Keerthi & Gilbert 2002).  The labels of the textbooks are the signs of :math:`\beta`.
+The solvers differ in how they choose the pair:
 
-* :func:`random_pair`: uniformly at random.  Millions of draws are usual, most of
-  them idle.
-* :func:`simplified`: the simplified SMO of the CS229 hand-out after Platt (1998).
-  The first index is a violator at the present bias of its group, the second is a
-  random member of this group.  It gives up after ten sweeps without a step, so the
-  gap may be left open.  The hand-out passes over moves below 1e-5 and pairs without
-  curvature; the test on ``tol`` does the work of both here, whatever the scale of the
-  box.
-* :func:`platt`: Platt's SMO with the two thresholds of Keerthi, Shevade,
+* :func:`random_pair` draws the pair uniformly at random.  It usually takes millions of
+  draws, most of which do not lead to a step.
+* :func:`simplified` is the simplified SMO of the CS229 hand-out after Platt (1998).
+  The first variable is a violator at the present bias of its group, and the second is a
+  random member of this group.  The solver gives up after ten sweeps without a step, so
+  the gap may stay larger than ``tol``.  The hand-out skips moves below 1e-5 and pairs
+  without curvature; here the test on ``tol`` has the same effect, whatever the scale of
+  the box.
+* :func:`platt` is Platt's SMO with the two thresholds of Keerthi, Shevade,
   Bhattacharyya & Murthy (2001), modification 1.  Sweeps over all variables alternate
-  with sweeps over :math:`I_0 = \{lo < \beta < hi\}`, and the partner is the variable
-  at :math:`b_{up} = \min G` or :math:`b_{low} = \max G`, known over :math:`I_0` and
-  the last pair only.  ``f`` is kept for every row, where the text keeps it on
-  :math:`I_0`: more work in a step, none in an examination.
-* :func:`first_order`: the pair that violates most (WSS 1 of Fan, Chen & Lin 2005).
-* :func:`second_order`: ``i`` as before, ``j`` with the largest gain
+  with sweeps over :math:`I_0 = \{lo < \beta < hi\}`.  The partner is the variable
+  at :math:`b_{up} = \min G` or :math:`b_{low} = \max G`, both taken over :math:`I_0`
+  and the last pair only.  ``f`` is kept for all rows, where the text keeps it on
+  :math:`I_0`: steps take more work, and examinations take none.
+* :func:`first_order` takes the pair that violates most (WSS 1 of Fan, Chen & Lin 2005).
+* :func:`second_order` takes the same ``i``, and the ``j`` with the largest gain
   :math:`(G_j - G_i)^2 / 2a` (WSS 2).
 
-The last two ask for Gram rows one at a time; the others hold the matrix.  The texts
-have one group; here a pair is always of one group, and each group has its own bias
-or thresholds.  So every solver takes every problem of the library.
+The last two ask for Gram rows one at a time; the others need the whole matrix.  The
+texts have one group of variables.  Here both variables of a pair are from the same
+group, and each group has its own bias or thresholds, so that every solver takes every
+problem of the library.
 """
 
 from collections.abc import Callable
@@ -52,11 +53,11 @@ __all__ = [
     "simplified",
 ]
 
-# Curvature used where rounding or an indefinite kernel leaves none.
+# Least curvature: rounding or an indefinite kernel can make the true one 0 or negative.
 TINY = 1e-12
-# Sweeps without a step after which the simplified solver gives up.
+# Number of sweeps without a step after which the simplified solver gives up.
 PASSES = 10
-# Shifts of the generator, and the state that stands for zero, where it would stay.
+# Shifts of Marsaglia's xorshift generator (2003), and the seed used in place of zero.
 LEFT, RIGHT, AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
 HALF_WORD = np.uint64(32)
 NOT_ZERO = np.uint64(0x9E3779B97F4A7C15)
@@ -73,11 +74,11 @@ def random_pair(
     seed_state: NDArray,
     stop: NDArray,
 ):
-    """Step on random pairs of one group; the gap is looked at every ``m`` draws.
+    """Make steps on random pairs of one group; check the gap after every ``m`` draws.
 
-    ``K`` is the Gram matrix, shape (n_rows, n_rows); ``beta`` and ``f`` change in
-    place; ``seed_state`` holds one uint64; ``stop[0]`` may be set by another thread.
-    Returns the fields of ``smo.Outcome``; ``n_iter`` counts draws, idle ones too.
+    ``K`` is the Gram matrix, shape (n_rows, n_rows).  ``beta`` and ``f`` change in
+    place.  ``seed_state`` holds one uint64.  Another thread may set ``stop[0]`` to end
+    the run.  Return the fields of ``smo.Outcome``; ``n_iter`` counts all draws.
     """
     group = problem.group
     m = len(group)
@@ -109,17 +110,17 @@ def simplified(
     seed_state: NDArray,
     stop: NDArray,
 ):
-    """Sweep for violators at the present bias and pair each with a random partner.
+    """Pair each violator at the present bias with a random partner, sweep by sweep.
 
-    Arguments and result as for :func:`random_pair`; ``n_iter`` counts steps.  A sweep
-    that finds no violator by half of ``tol`` proves the gap to be within ``tol``.
+    Arguments and result are those of :func:`random_pair`; ``n_iter`` counts steps.  If
+    no variable violates by half of ``tol``, the gap is within ``tol``.
     """
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     m = len(p)
     n_iter = 0
     idle = 0
     first, stop_at, edge = _groups(problem, beta, f)
-    # At beta = 0 the middle is the hand-out's first bias, 0.
+    # At beta = 0 the middle is 0, which is the first bias of the hand-out.
     middle = np.zeros(len(edge))
     for g in range(len(edge)):
         up, low = edge[g]
@@ -160,8 +161,8 @@ def platt(
 ):
     """Alternate sweeps over all variables with sweeps over those inside the box.
 
-    Arguments and result as for :func:`random_pair`, but nothing is drawn; ``n_iter``
-    counts steps.
+    Arguments and result are those of :func:`random_pair`, but there are no random
+    draws; ``n_iter`` counts steps.
     """
     p, lo, hi, group = problem.p, problem.lo, problem.hi, problem.group
     n_iter = 0
@@ -190,7 +191,7 @@ def platt(
         unchanged = n_iter == before
         if everything:
             gap, _, _ = _widest(problem, beta, f)
-            # A full sweep meets every violating pair; none could be moved.
+            # A full sweep examines every violating pair, and no pair could move.
             if unchanged and gap > tol:
                 return n_iter, gap, True
         everything = not everything and (unchanged or settled)
@@ -208,11 +209,11 @@ def first_order(
     max_iter: int,
     stop: NDArray,
 ) -> tuple[int, float, bool]:
-    """Step on the pair that violates most.
+    """Make steps on the pair that violates most.
 
-    ``row(r)`` gives row ``r`` of the Gram matrix, shape (n_rows,), and ``diag`` is its
+    ``row(r)`` returns row ``r`` of the Gram matrix, shape (n_rows,).  ``diag`` is its
     diagonal, which this rule does not need.  ``beta`` and ``f`` change in place.
-    Returns the fields of ``smo.Outcome``.
+    Return the fields of ``smo.Outcome``.
     """
     return _by_rows(row, None, problem, beta, f, tol, max_iter, stop)
 
@@ -227,15 +228,15 @@ def second_order(
     max_iter: int,
     stop: NDArray,
 ) -> tuple[int, float, bool]:
-    """Step on the variable that violates most and its partner of largest gain.
+    """Make steps on the variable that violates most and its partner of largest gain.
 
-    Arguments and result as for :func:`first_order`.
+    Arguments and result are those of :func:`first_order`.
     """
     return _by_rows(row, diag, problem, beta, f, tol, max_iter, stop)
 
 
 def _by_rows(row, diag, problem, beta, f, tol, max_iter, stop):
-    """Run the loop of both row-wise solvers; ``diag`` is None for the first order."""
+    """Make steps by rows; ``diag`` is None to choose pairs by the first order."""
     n_iter = 0
     while True:
         gap, i, j = _widest(problem, beta, f)
@@ -253,7 +254,7 @@ def _by_rows(row, diag, problem, beta, f, tol, max_iter, stop):
 def _widest(problem, beta, f):
     """Return the KKT gap and its pair: ``i`` may grow, ``j`` may shrink.
 
-    Without such a pair the gap is -inf and the indices are -1.
+    If there is no such pair, the gap is -inf and the indices are -1.
     """
     p, lo, hi, row, group = (
         problem.p,
@@ -281,8 +282,8 @@ def _widest(problem, beta, f):
 def _groups(problem, beta, f):
     """Return where each group begins and ends, and its pair that violates most.
 
-    A group in which no pair can move has the index -1 on one side at least, and one
-    that has no variables has -1 on both.
+    If no pair of a group can move, at least one of the two indices is -1.  If a group
+    has no variables, both are.
     """
     p, lo, hi, row, group = (
         problem.p,
@@ -346,7 +347,8 @@ def _target(problem, beta, f, Ki, Kj, i, j):
     room_i = hi[i] - beta[i]
     room_j = beta[j] - lo[j]
     delta = min(delta, room_i, room_j)
-    # Bounds are met exactly, so that rounding cannot trap a pair at the box.
+    # A variable that reaches a bound is set to it exactly, so that it counts as being
+    # at the bound.
     new_i = hi[i] if delta >= room_i else beta[i] + delta
     new_j = lo[j] if delta >= room_j else beta[j] - delta
     return delta, new_i, new_j
@@ -354,7 +356,7 @@ def _target(problem, beta, f, Ki, Kj, i, j):
 
 @jit
 def _move(problem, beta, f, Ki, Kj, i, j):
-    """Move mass from ``j`` to ``i``, where ``G[j] > G[i]``; tell whether any moved."""
+    """Make the step from ``j`` to ``i``, where ``G[j] > G[i]``; False if it is 0."""
     delta, new_i, new_j = _target(problem, beta, f, Ki, Kj, i, j)
     if new_i == beta[i] and new_j == beta[j]:
         return False
@@ -367,7 +369,10 @@ def _move(problem, beta, f, Ki, Kj, i, j):
 
 @jit
 def _step(K, problem, beta, f, i, j, tol):
-    """Take the exact step on a pair, in whichever direction it violates by ``tol``."""
+    """Make a step on a pair if it violates by more than ``tol``, in either direction.
+
+    Return whether ``beta`` has changed.
+    """
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     violation = f[row[j]] + p[j] - f[row[i]] - p[i]
     if violation < 0.0:
@@ -379,7 +384,7 @@ def _step(K, problem, beta, f, i, j, tol):
 
 @jit
 def _is_stuck(K, problem, beta, f, i, j):
-    """Tell whether the step on a pair is too small for the floating-point grid."""
+    """Tell whether the step on a pair is too small to change ``beta``."""
     Ki, Kj = K[problem.row[i]], K[problem.row[j]]
     _, new_i, new_j = _target(problem, beta, f, Ki, Kj, i, j)
     return new_i == beta[i] and new_j == beta[j]
@@ -410,7 +415,7 @@ def _examine(K, problem, beta, f, tol, t, edge):
         return -1  # no pair of this group can move, now or later
     G = f[row[t]] + p[t]
     may_grow, may_shrink = beta[t] < hi[t], beta[t] > lo[t]
-    # Inside the box t is counted already.
+    # If t is inside the box, the thresholds include it already.
     if may_grow and not may_shrink and G < f[row[edge[0]]] + p[edge[0]]:
         edge[0] = t
     if may_shrink and not may_grow and G > f[row[edge[1]]] + p[edge[1]]:
@@ -427,9 +432,8 @@ def _examine(K, problem, beta, f, tol, t, edge):
 def _find_edge(problem, beta, f, first, stop_at, edge):
     """Set ``edge`` over a group's variables inside the box and the last pair.
 
-    The last pair is what ``edge`` holds; of it one may grow and one may shrink, so
-    both thresholds are found.  The group is the variables from ``first`` to
-    ``stop_at``.
+    ``edge`` holds the last pair.  One of its variables may grow and one may shrink, so
+    both thresholds are found.  The variables of the group are ``first`` to ``stop_at``.
     """
     i, j = edge
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
@@ -446,7 +450,7 @@ def _find_edge(problem, beta, f, first, stop_at, edge):
 
 @jit
 def _draw(state, n):
-    """Draw an index below ``n`` (at most 2**32) by the xorshift of Marsaglia (2003)."""
+    """Draw an index below ``n``, which is at most 2**32."""
     x = state[0] if state[0] != 0 else NOT_ZERO
     x ^= x << LEFT
     x ^= x >> RIGHT

@@ -1,4 +1,4 @@
-"""How exact solutions are, with rounding errors, and whether problems are convex."""
+"""Certificates: how exact solutions are, and whether their problems are convex."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ __all__ = [
     "to_solution",
 ]
 
-# Number of rows on which rounding errors are measured.
+# Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
-# Number of support vectors in a part.
+# Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
-# Number of tiles that are computed before they are summed.
+# Tiles that are computed before their products are summed.
 TILES_AT_ONCE = 64
-# Up to this many rows, the whole kernel matrix is tested for negative eigenvalues; if
-# there are more, this many rows are.
+# Number of rows of a kernel matrix that are tested for negative eigenvalues.
 TESTED_ROWS = 512
 # Eigenvalues of this size, in units of the rounding errors of a sum, count as 0.
 ROUNDING = 16.0
@@ -57,7 +56,7 @@ Values = Callable[[NDArray], NDArray]
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether only rounding or overflow keeps a task from being certified."""
+    """Tell whether rounding or overflow is the only obstacle to a certificate."""
     return any(
         not task.gap + error < np.inf
         or (task.done and task.gap + 2.0 * error > tol)
@@ -69,8 +68,8 @@ def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 def to_solution(task: Task, error: float, tol: float) -> Solution:
     """Return the solution of a task.
 
-    It has converged if bounds and sums hold, and the gap is small enough even with the
-    rounding errors.
+    It has converged if its bounds and sums hold, and if its gap and its rounding errors
+    together are within the tolerance.
     """
     found = task.certificate or certify(task.problem, task.beta, task.f)
     is_within = found.kkt_gap + 2.0 * error <= tol
@@ -87,7 +86,7 @@ def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
 
 
 def _wanted(kernel: Kernel) -> int:
-    """Return the memory that one thread takes at most for a part."""
+    """Return the memory that one thread needs for a full part."""
     n_leaves = sum(1 for _ in kernel.leaves())
     return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
 
@@ -143,11 +142,11 @@ def refine(
     threads: Workers | None,
     budget: int | None = None,
 ) -> None:
-    """Compute ``f`` anew on the support vectors, in double precision.
+    """Recompute ``f`` on the support vectors in double precision.
 
-    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
-    samples that are not support vectors hardly add to it. The KKT gap stays that of the
-    solver, for which rounding errors are estimated.
+    The objective and the dual gap are then exact to the last digits, because samples
+    that are not support vectors contribute hardly anything. The KKT gap stays that of
+    the solver, whose rounding errors are estimated.
     """
     tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
     found = products_on_support([kernel], data, tasks, threads, budget)
@@ -167,8 +166,9 @@ def products_on_support(
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.
 
-    They are rows of the task, and values of shape (n_kernels, n_rows) that come from
-    kernel values in double precision, of which one triangle is computed.
+    The support vectors are given as rows of the task. The values have the shape
+    (n_kernels, n_rows), and are computed in double precision from one triangle of each
+    kernel matrix.
     """
     by_row = [np.bincount(t.problem.row, t.beta, len(t.f)) for t in tasks]
     rows = [np.flatnonzero(values) for values in by_row]
@@ -204,8 +204,8 @@ def products_on_support(
             below.append(values.T @ weights[left])
         return np.array(above), np.array(below)
 
-    # A few tiles at a time are computed, because the results of each are kept, and they
-    # are added in order, so that sums do not depend on the threads.
+    # Results are summed in order, so that sums do not depend on the threads, and after
+    # a few tiles, because the results of all tiles would need much memory.
     for some in ranges(0, len(jobs), TILES_AT_ONCE, even=False):
         batch = jobs[some]
         results = tiles.run(multiply, batch, room.at_once)
@@ -227,7 +227,7 @@ def _in_double(data: Operand, rows: NDArray) -> Operand:
 
 
 def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
-    """Return groups of tasks that share kernel values, where that saves some."""
+    """Return groups of tasks that need fewer kernel values if they share them."""
     by_blocks: dict[tuple[int, ...], list[int]] = {}
     for t, task in enumerate(tasks):
         by_blocks.setdefault(tuple(task.blocks), []).append(t)
@@ -244,9 +244,9 @@ def are_convex(
     values: Values,
     problems: Sequence[tuple[DualProblem, NDArray]],
 ) -> list[bool | None]:
-    """Tell for each problem whether it is convex; None if that is not known.
+    """Tell whether each problem is convex; None means that no test has failed.
 
-    Each problem comes with the Gram rows of its samples.
+    ``problems`` has each problem with its Gram rows.
     """
     if kernel.definiteness >= Definiteness.CONDITIONAL:
         return [True] * len(problems)
@@ -262,7 +262,7 @@ def are_convex(
 def _is_convex(
     values: Values, problem: DualProblem, gram_rows: NDArray, is_open: bool
 ) -> bool | None:
-    """Test one problem; of a large one a part, and only if nothing is known."""
+    """Test one problem, or a part of it if it is large and the kernel is unknown."""
     can_move = problem.hi > problem.lo
     rows, at = np.unique(problem.row[can_move], return_index=True)
     chosen = some_rows(np.arange(len(rows)))
@@ -270,9 +270,7 @@ def _is_convex(
         return False
     group = problem.group[can_move][at[chosen]]
     if len(rows) < can_move.sum():
-        group[:] = (
-            0  # each sample is in both groups, so that only the sum of all is fixed
-        )
+        group[:] = 0  # each sample is in both groups, so only the sum of all is fixed
     if not is_definite(values(gram_rows[rows[chosen]]), group):
         return False
     return True if len(chosen) == len(rows) else None
@@ -286,7 +284,7 @@ def all_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def some_rows(rows: NDArray) -> NDArray:
-    """Return rows to be tested, evenly chosen from all."""
+    """Return as many rows as are tested, evenly spread over all rows."""
     count = min(len(rows), TESTED_ROWS)
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
@@ -306,8 +304,8 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
 def is_definite(K: NDArray, group: NDArray) -> bool:
     """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
 
-    Rounding errors of the values are allowed for; without that, the test would fail for
-    matrices of low rank.
+    Rounding of the values, which a matrix of low rank would not survive otherwise, is
+    allowed for.
     """
     if not np.isfinite(K).all():
         return False
@@ -319,6 +317,6 @@ def is_definite(K: NDArray, group: NDArray) -> bool:
         centred[own] -= centred[own].mean(axis=0)
         centred[:, own] -= centred[:, own].mean(axis=1, keepdims=True)
     centred[np.diag_indices(len(K))] += max(float(error), 1e-300)
-    # The transpose is the same matrix, in the order that needs no copy.
+    # The transpose is the same matrix, in the memory order that needs no copy.
     _, info = dpotrf(centred.T, overwrite_a=True, clean=False)
     return info == 0

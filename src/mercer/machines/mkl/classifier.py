@@ -84,8 +84,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         For ECOC, as for :class:`~mercer.SVC`.
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems for each
-        machine, with the weights of the kernels that all samples have led to.
-        Classes and samples count with their weights, as for :class:`~mercer.SVC`.
+        machine, with the kernel weights that were learnt from all samples. Class and
+        sample weights count in the probabilities, as for :class:`~mercer.SVC`.
     class_weight : dict or "balanced", default=None
         Factors of C by class.
     positive_weight : float or array of shape (n_classes,), default=1.0
@@ -93,7 +93,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     tol : float, default=1e-3
         Largest duality gap at the end, as a fraction of the objective.
     cache_size : float or "auto", default="auto"
-        Megabytes for the base Gram matrices, their sum and scratch memory; where
+        Megabytes for the base Gram matrices, their sum and scratch memory. If the
         matrices do not fit, they are computed again when they are needed.
         "auto" is at most a quarter of the memory that is free.
     max_iter : int, default=-1
@@ -137,23 +137,24 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         machine with ``weights="per-task"``.
     dual_gap_ : float or ndarray of shape (n_tasks,)
         Primal minus dual objective of machines and weights together. For "uniform" and
-        "alignment" the weights count as given. It is infinite where the problem is not
-        convex.
+        "alignment" the weights count as given. It is infinite if the problem is not
+        convex, because it is not a bound then.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions of each machine, with fixed
         weights.
     n_iter_ : int or ndarray of shape (n_tasks,)
         Rounds.
     history_ : dict of lists
-        A row for each round: "problem" (0, 1, ..., which weights it is about),
-        "objective", "dual_gap" and "weights"; in rounds on a part of the samples,
-        those of that part. These gaps take it for granted that the problem is convex.
+        An entry for each round: "problem" (the number of the machine with
+        ``weights="per-task"``, otherwise 0), "objective", "dual_gap" and "weights". In
+        rounds on a part of the samples, they are those of that part. These gaps assume
+        that the problem is convex.
     converged_ : bool
         Whether every gap is within ``tol``, rounding errors included.
     is_convex_ : bool or None
-        Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is if
-        all kernels are positive semi-definite, or, for weights that are given, their
-        sum is.
+        Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is
+        convex if all kernels are positive semi-definite. For "uniform" and "alignment"
+        it is enough if the weighted sum is.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int

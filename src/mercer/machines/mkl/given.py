@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,15 +35,13 @@ def _each(X: Any) -> list[NDArray]:
     if not _is_many(X) or np.ndim(X[0]) != 2:
         shape = f"an array of shape {np.shape(X)}" if hasattr(X, "shape") else repr(X)
         raise ValueError(
-            "With kernels='precomputed' X is a list of matrices or an array of shape "
-            f"(n_kernels, n, n); got {shape:.200}. For one kernel pass [K]."
+            "With kernels='precomputed', X must be a list of matrices or an array of "
+            f"shape (n_kernels, n, n); got {shape:.200}. For one kernel pass [K]."
         )
     settings: dict[str, Any] = dict(dtype=[np.float64, np.float32], order="C")
-    return [check_array(K, input_name=f"Kernel {k}", **settings) for k, K in _named(X)]
-
-
-def _named(X: Sequence) -> list[tuple[int, Any]]:
-    return list(enumerate(X))
+    return [
+        check_array(K, input_name=f"Kernel {k}", **settings) for k, K in enumerate(X)
+    ]
 
 
 def _is_many(X: Any) -> bool:

@@ -57,8 +57,7 @@ def solve_fixed(
     weights: NDArray,
     before: Round | None = None,
 ) -> JointSolution:
-    """Solve the machines only, with fixed weights."""
-    problem.is_fixed = True
+    """Solve the machines only; ``problem.is_fixed`` must be set."""
     if before is not None:
         weights = before.weights
     now = problem.solve(weights, before)

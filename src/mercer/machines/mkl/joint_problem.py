@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from mercer.core.problem import Solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import MOST_STEPS, Settings, TaskSpec
+from mercer.machines.base.checks import check_finite
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.machines.mkl.weights import Ball
 
@@ -25,10 +26,11 @@ __all__ = ["SAFETY", "JointProblem", "JointSolution", "Round"]
 
 # The solvers stop at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
-# First and least tolerance of the machines, in units of the margin. Rounding does not
-# allow a smaller one; TIGHTEST_SINGLE is the least tolerance in single precision.
+# The first tolerance of the machines, in units of the margin, and the least one that
+# rounding errors allow in double and in single precision.
 LOOSE = 0.05
 TIGHTEST = 1e-11
+TIGHTEST_SINGLE = 2e-6
 # Number of rounds within which the gap should halve.
 PATIENCE = 3
 # Fraction of the weights' excess that the next round is expected to leave, and least
@@ -37,7 +39,6 @@ AHEAD = 0.15
 LARGEST_DROP = 0.02
 # Values below this fraction of the largest possible value are rounding errors.
 NOTHING = 1e-9
-TIGHTEST_SINGLE = 2e-6
 
 
 class Round(NamedTuple):
@@ -147,11 +148,7 @@ class JointProblem:
             dual = -linear - 0.5 * float(weights @ s)
         else:
             dual = -linear - self.ball.dual_term(s)
-        if not np.isfinite(dual + machine_gap + excess):
-            raise ValueError(
-                "The dual coefficients or kernel weights are not finite. The input "
-                "data may contain large values and need to be preprocessed."
-            )
+        check_finite("dual coefficients or kernel weights", dual + machine_gap + excess)
         now = Round(
             weights, solutions, s, dual + machine_gap + excess, dual, machine_gap,
             excess, self._size, F,
@@ -178,11 +175,12 @@ class JointProblem:
         return distance
 
     def tighten(self, found: Round, trifle: float = 0.0) -> bool:
-        """Solve machines more tightly if they hold the gap up; False if they cannot.
+        """Lower the tolerance of the machines if their part of the gap is too large.
 
-        They do if most of the gap is theirs; and if it does not fall while more than a
-        ``trifle`` of it is, for weights that follow machines solved loosely may go
-        astray.
+        It is too large if it is most of the gap.  It is also too large if the gap has
+        not fallen for a while and the part is more than the fraction ``trifle``:
+        weights that are computed from loosely solved machines may be wrong.  Return
+        False if the tolerance should be lower but cannot be.
         """
         self._waiting += 1
         if found.gap < 0.5 * self._mark:

@@ -109,10 +109,10 @@ def learn(
 def is_convex(
     problem: JointProblem, kernels: list[Kernel], weights: NDArray
 ) -> bool | None:
-    """Tell whether a problem is convex; None if nothing speaks against it.
+    """Tell whether a problem is convex; None if it is not known.
 
-    Every kernel has to be positive semi-definite, or, where the weights are fixed,
-    their sum. ``kernels`` is empty where matrices were given.
+    Every kernel must be positive semi-definite or, if the weights are fixed, their
+    weighted sum must be.  ``kernels`` is empty if the matrices are precomputed.
     """
     store = problem.store
     if problem.is_fixed:
@@ -149,12 +149,12 @@ def settled(
     X: Any,
     samples: NDArray,
 ) -> JointSolution:
-    """Certify once more, with the rounding errors of kernel values in the gap.
+    """Certify the result again, with the rounding errors of kernel values in the gap.
 
-    They are estimated on a few samples; where that is not good enough, the products of
-    all samples that could matter are computed in double precision. On support vectors
-    they always are, so that the objective is exact. ``factors`` are what the kernels
-    are multiplied by.
+    The rounding errors are estimated on a few samples.  If they are too large, the
+    products of all samples that could matter are computed in double precision.  The
+    products of support vectors always are, so that the objective is exact.  The kernels
+    are multiplied by ``factors``.
     """
     last = end.last
     kernel = weighted_sum(kernels, last.weights * factors)

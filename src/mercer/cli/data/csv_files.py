@@ -1,30 +1,32 @@
-"""Tables as text: values between commas, semicolons or tabs."""
+"""Tables as text, with commas, semicolons or tabs between the values."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import io
 import math
 import zlib
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from mercer.cli.columns import Choice, assemble, choose
+from mercer.cli.data.columns import ChosenColumns, assemble, choose
+from mercer.cli.data.loaded import (
+    LoadedData,
+    ReadOptions,
+    Target,
+    as_numbers,
+    is_number,
+)
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import Reading, Table, Target, as_numbers
 
-__all__ = ["is_number", "open_text", "read_csv"]
+__all__ = ["read_csv"]
 
-# A comma may stand inside values of the other two kinds of files.
+# Commas come last: values in files with tabs or semicolons may have commas in them.
 DELIMITERS = ("\t", ";", ",")
-# Lines to look at before the delimiter is known, and rows to convert at once.
+# Lines that are looked at to find the delimiter, and rows that are converted at once.
 N_SNIFFED, N_AT_ONCE = 20, 2048
 
 
@@ -33,10 +35,10 @@ class _Row(NamedTuple):
     cells: list[str]
 
 
-def read_csv(source: Source, how: Reading) -> Table:
+def read_csv(source: Source, how: ReadOptions) -> LoadedData:
     """Read a table; an error names the line and the column."""
     try:
-        with open_text(source.path) as file:
+        with source.open_text() as file:
             rows = _rows(source, file)
             first = next(rows, None)
             if first is None:
@@ -55,18 +57,11 @@ def read_csv(source: Source, how: Reading) -> Table:
     except UnicodeDecodeError as error:
         raise DataFailure(
             f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
-            "it as UTF-8, or say what it is: --format."
+            "it as UTF-8, or name its format with --format."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
-    return columns.table()
-
-
-def open_text(path: Path) -> TextIO:
-    """Open a text file, which may be compressed."""
-    open_bytes: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    file = open_bytes(path, "rb")
-    return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    return columns.loaded()
 
 
 def _rows(source: Source, file: TextIO) -> Iterator[_Row]:
@@ -88,19 +83,22 @@ def _rows(source: Source, file: TextIO) -> Iterator[_Row]:
                 width = len(cells)
             elif len(cells) != width:
                 raise DataFailure(
-                    f"{source}, line {reader.line_num} has {len(cells)} values, the "
-                    f"first line {width}. It may be cut short."
+                    f"{source}, line {reader.line_num} has {len(cells)} values, and "
+                    f"the first line has {width}. The file may be cut short."
                 )
             yield _Row(reader.line_num, cells)
     except csv.Error as error:
         raise DataFailure(
             f"{source}, line {reader.line_num}: {error}. Look for a quotation "
-            "mark that is never closed."
+            "mark that is not closed."
         ) from error
 
 
 def _delimiter(head: list[str]) -> str:
-    """Return what splits all lines alike, or else the first line most."""
+    """Return the delimiter that gives all lines the same number of values.
+
+    If there is none, it is the one that is most frequent in the first line.
+    """
     head = [line for line in head if line.strip()]
     counts = {}
     for delimiter in DELIMITERS:
@@ -113,25 +111,16 @@ def _delimiter(head: list[str]) -> str:
     return best
 
 
-def _is_header(first: _Row, how: Reading) -> bool:
+def _is_header(first: _Row, how: ReadOptions) -> bool:
     if how.header != "auto":
         return how.header == "yes"
     return not any(is_number(cell) for cell in first.cells)
 
 
-def is_number(text: str) -> bool:
-    """Tell whether a text is a number, finite or not."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 class _Columns:
     """Collects columns, converted while they are read."""
 
-    def __init__(self, source: Source, names: list[str], choice: Choice):
+    def __init__(self, source: Source, names: list[str], choice: ChosenColumns):
         self._source = source
         self._names = names
         self._choice = choice
@@ -142,7 +131,7 @@ class _Columns:
         self._lines: list[int] = []
 
     def add(self, rows: list[_Row]) -> None:
-        """Take some rows."""
+        """Convert some rows."""
         cells = [[row.cells[j] for j in self._numeric] for row in rows]
         try:
             block = np.array(cells, dtype=np.float64)
@@ -164,31 +153,37 @@ class _Columns:
                 cell, name = row.cells[j].strip(), self._names[j]
                 where = f"{self._source}, line {row.line}, column {name!r}"
                 if not cell:
-                    raise DataFailure(f"{where} is empty. Fill it in, or --drop it.")
+                    raise DataFailure(
+                        f"{where} is empty. Fill in a value, or leave the column out "
+                        f"with --drop {name!r}."
+                    )
                 if not is_number(cell):
                     raise DataFailure(
-                        f"{where}: {cell!r} is not a number. For text columns: "
-                        f"--categories one-hot, or leave it out: --drop {name!r}."
+                        f"{where}: {cell!r} is not a number. Turn text columns into "
+                        "features with --categories one-hot, or leave this column out "
+                        f"with --drop {name!r}."
                     )
                 if not math.isfinite(float(cell)):
                     raise DataFailure(f"{where}: {cell!r} is not a finite number.")
 
-    def table(self) -> Table:
-        """Return the whole."""
+    def loaded(self) -> LoadedData:
+        """Return the samples of all rows."""
         if not self._lines:
-            raise DataFailure(f"{self._source} has a header and no rows.")
-        table = Table(str(self._source), None, self._choice.schema, lines=self._lines)
+            raise DataFailure(f"{self._source} has a header, but no rows.")
+        loaded = LoadedData(
+            str(self._source), None, self._choice.schema, lines=self._lines
+        )
         numbers = np.concatenate(self._blocks)
-        X, schema = assemble(table, self._choice, numbers, self._texts)
+        X, schema = assemble(loaded, self._choice, numbers, self._texts)
         target = None
         if self._choice.target is not None:
-            target = self._target(table, self._names[self._choice.target])
-        return Table(str(self._source), X, schema, target, lines=self._lines)
+            target = self._target(loaded, self._names[self._choice.target])
+        return LoadedData(str(self._source), X, schema, target, lines=self._lines)
 
-    def _target(self, table: Table, name: str) -> Target:
+    def _target(self, loaded: LoadedData, name: str) -> Target:
         for i, text in enumerate(self._targets):
             if not text:
-                raise DataFailure(f"{table.where(i, name)}, the target, is empty.")
+                raise DataFailure(f"{loaded.where(i, name)}, the target, is empty.")
         values = as_numbers(self._targets)
         if values is None:
             values = np.array(self._targets)

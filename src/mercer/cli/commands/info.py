@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.cli import options
+from mercer.cli.commands import options
 from mercer.cli.failures import reporting
-from mercer.cli.models import Model, load_model
+from mercer.cli.models import Model, describe_machine, load_model
 from mercer.cli.printing import print_json, print_pairs
-from mercer.cli.training import describe_machine
 
 __all__ = ["info"]
 
 
 @reporting
 def info(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Say what a model file holds: machine, parameters, kernel, columns, versions."""
+    """Show what a model file holds: machine, parameters, kernel, columns, versions."""
     found = load_model(model)
     facts = _facts(found)
     if as_json:
@@ -61,7 +60,7 @@ def _steps(estimator: Any) -> list[tuple[str, Any]]:
 
 
 def _lines(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what people want to read."""
+    """Return the lines that people want to read."""
     features, image = facts["features"], facts["image"]
     if isinstance(features, int) or not facts["named"]:
         count = features if isinstance(features, int) else len(features)

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import assemble, choose
+from mercer.cli.data.columns import assemble, choose
+from mercer.cli.data.loaded import LoadedData, ReadOptions, Target, as_numbers, as_whole
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import Reading, Table, Target, as_numbers, as_whole
 
 __all__ = ["read_parquet"]
 
 
-def read_parquet(source: Source, how: Reading) -> Table:
+def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
     """Read a table; an error names the row, from 1, and the column."""
     try:
         arrow = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
         raise UsageFailure(
-            f"{source} is a Parquet file, and these need pyarrow. Install it: pip "
-            "install 'mercer[parquet]'."
+            f"{source} is a Parquet file, and reading it needs pyarrow. Install it: "
+            "pip install 'mercer[parquet]'."
         ) from error
     try:
         file = parquet.ParquetFile(source.path)
@@ -38,7 +38,7 @@ def read_parquet(source: Source, how: Reading) -> Table:
         ) from error
     if not data.num_rows:
         raise DataFailure(f"{source} has no rows.")
-    table = Table(str(source), None, choice.schema)
+    loaded = LoadedData(str(source), None, choice.schema)
     texts, numbers = {}, []
     for j in choice.features:
         column = data.column(names[j])
@@ -46,14 +46,14 @@ def read_parquet(source: Source, how: Reading) -> Table:
         if known or (j in choice.texts and _is_text(arrow, column)):
             texts[j] = _texts(arrow, column)
         else:
-            numbers.append(_numbers(arrow, table, names[j], column))
+            numbers.append(_numbers(arrow, loaded, names[j], column))
     block = np.stack(numbers, axis=1) if numbers else np.empty((data.num_rows, 0))
-    X, schema = assemble(table, choice, block, texts)
+    X, schema = assemble(loaded, choice, block, texts)
     target = None
     if choice.target is not None:
         name = names[choice.target]
-        target = _target(arrow, table, name, data.column(name))
-    return Table(str(source), X, schema, target)
+        target = _target(arrow, loaded, name, data.column(name))
+    return LoadedData(str(source), X, schema, target)
 
 
 def _plain(arrow: Any, column: Any) -> Any:
@@ -74,7 +74,7 @@ def _texts(arrow: Any, column: Any) -> list[str]:
     return ["" if value is None else str(value).strip() for value in values]
 
 
-def _numbers(arrow: Any, table: Table, name: str, column: Any) -> NDArray:
+def _numbers(arrow: Any, loaded: LoadedData, name: str, column: Any) -> NDArray:
     kind, column = column.type, _plain(arrow, column)
     types = arrow.types
     if not (
@@ -83,19 +83,21 @@ def _numbers(arrow: Any, table: Table, name: str, column: Any) -> NDArray:
         or types.is_boolean(column.type)
         or types.is_decimal(column.type)
     ):
-        hint = (
-            " For text columns: --categories one-hot, or" if _is_text_type(kind) else ""
-        )
+        advice = "Leave the column out"
+        if _is_text_type(kind):
+            advice = (
+                "Turn text into features with --categories one-hot, or leave it out"
+            )
         raise DataFailure(
-            f"{table.where(0, name)}: this column is of type {kind}, not of numbers."
-            f"{hint} Leave it out: --drop {name!r}."
+            f"{loaded.where(0, name)}: this column has the type {kind}, not numbers."
+            f" {advice} with --drop {name!r}."
         )
     values = column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         at = int(wrong[0])
         what = "is empty" if column[at].as_py() is None else f": {values[at]}"
-        raise DataFailure(f"{table.where(at, name)} {what}, not a finite number.")
+        raise DataFailure(f"{loaded.where(at, name)} {what}, not a finite number.")
     return values
 
 
@@ -103,12 +105,12 @@ def _is_text_type(kind: Any) -> bool:
     return "string" in str(kind)
 
 
-def _target(arrow: Any, table: Table, name: str, column: Any) -> Target:
+def _target(arrow: Any, loaded: LoadedData, name: str, column: Any) -> Target:
     if not _is_text(arrow, column):
-        return Target(name, as_whole(_numbers(arrow, table, name, column)))
+        return Target(name, as_whole(_numbers(arrow, loaded, name, column)))
     texts = _texts(arrow, column)
     if "" in texts:
-        where = table.where(texts.index(""), name)
+        where = loaded.where(texts.index(""), name)
         raise DataFailure(f"{where}, the target, is empty.")
     values = as_numbers(texts)
     return Target(name, np.array(texts) if values is None else values, texts)

@@ -54,12 +54,14 @@ def test_a_step_that_fails(tmp_path, tiny):
 def test_an_interruption(tmp_path, tiny):
     tiny[1] = Step("long", stops)
     line = refused(130, "reproduce", "--sample", "--out", tmp_path, "--quiet")
-    assert "The same command goes on where it stopped." in line
+    assert "The same command continues where this one stopped." in line
     assert (tmp_path / "index.html").exists()
 
 
 def test_what_there_is_not(tmp_path):
-    assert "no study 'four'. Known are mnist-kernels" in refused(2, "reproduce", "four")
+    assert "no study 'four'. The studies are mnist-kernels" in refused(
+        2, "reproduce", "four"
+    )
     line = refused(2, "reproduce", "--data", tmp_path / "none")
     assert line.endswith("none is not a folder.")
 

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ImageForm", "Reading", "Schema", "Table", "Target"]
+__all__ = [
+    "ImageForm",
+    "LoadedData",
+    "ReadOptions",
+    "Schema",
+    "Target",
+    "as_numbers",
+    "as_whole",
+    "is_number",
+]
 
 
 @dataclass(frozen=True)
@@ -35,12 +44,12 @@ class Schema:
     kind: str  #: "table", "arrays", "libsvm" or "images"
     features: tuple[str, ...]  #: columns, in the order of the features; may be empty
     n_columns: int
-    named: bool = False  #: whether the names are the file's, or numbers
+    named: bool = False  #: whether the file has names for the columns
     target: str | None = None
     target_at: int | None = None  #: where the target was among the columns
     categories: dict[str, list[str]] = field(default_factory=dict)
     image: ImageForm | None = None
-    first_index: int = 1  #: of LIBSVM files
+    first_index: int = 1  #: the number of the first column in LIBSVM files
 
     def with_categories(self, categories: dict[str, list[str]]) -> Schema:
         """Return the schema with the values of its text columns."""
@@ -62,18 +71,18 @@ class Target:
 
     name: str
     values: NDArray  #: int64 or float64 if all are numbers, else text
-    texts: Sequence[str] | None = None  #: as they are spelt
+    texts: Sequence[str] | None = None  #: as the file spells the values
 
 
 @dataclass(frozen=True)
-class Table:
+class LoadedData:
     """Samples from a file."""
 
     source: str
     X: Any
     schema: Schema
     target: Target | None = None
-    #: where samples are: lines of the file, or names of images; None counts rows
+    #: lines of the file or names of images, by sample; without either, rows are counted
     lines: Sequence[int] | None = None
     files: Sequence[str] | None = None
 
@@ -86,7 +95,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a file is to be read."""
 
     format: str = "auto"
@@ -101,8 +110,17 @@ class Reading:
     schema: Schema | None = None  #: of the model that the data are for
 
 
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number, finite or not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def as_numbers(texts: Sequence[str]) -> NDArray | None:
-    """Return texts as numbers, whole ones as int64; None if some are no numbers."""
+    """Return texts as numbers, int64 if all are whole; None if some are not numbers."""
     # Codes such as 007 are names, not numbers.
     if any(len(t) > 1 and t[0] == "0" and t[1].isdigit() for t in texts):
         return None

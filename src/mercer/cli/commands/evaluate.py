@@ -9,17 +9,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli import options
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
+from mercer.cli.commands import options
+from mercer.cli.commands.options import parse_size
+from mercer.cli.data.loaded import ReadOptions
+from mercer.cli.data.reading import read_data
+from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
-from mercer.cli.figures import REPORT, report_files
 from mercer.cli.models import load_model
-from mercer.cli.options import parse_size
-from mercer.cli.printing import check_free, print_json, write
-from mercer.cli.reading import read_table
+from mercer.cli.printing import check_free, print_json
+from mercer.cli.report_files import REPORT, report_files
 from mercer.cli.scores import judge, to_text
-from mercer.cli.sources import check_apart, name_of
-from mercer.cli.tables import Reading
+from mercer.runtime.writing import write_file
 
 __all__ = ["evaluate"]
 
@@ -43,7 +44,9 @@ def evaluate(
     ] = "png",
     at_least: Annotated[
         float | None,
-        typer.Option("--at-least", help="Exit 1 if accuracy, or R2, is lower."),
+        typer.Option(
+            "--at-least", help="Exit with code 1 if accuracy, or R2, is lower."
+        ),
     ] = None,
     target: options.TargetName = None,
     drop: options.Drop = None,
@@ -55,14 +58,14 @@ def evaluate(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare what a model predicts with what is known, in figures and numbers."""
+    """Compare the predictions of a model with the known answers."""
     if at_least is not None and math.isnan(at_least):
         raise UsageFailure("--at-least must be a number; got nan.")
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
     found = load_model(model)
-    how = Reading(
+    how = ReadOptions(
         format.value,
         target,
         needs_target=True,
@@ -72,22 +75,22 @@ def evaluate(
         size=parse_size(size),
         schema=found.schema,
     )
-    with Bar(quiet) as bar:
-        bar.say(f"reading {name_of(data)}")
-        table = read_table(data, how)
-        bar.say(f"predicting {table.X.shape[0]} samples")
-        verdict = judge(found, table)
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {name_of(data)}")
+        loaded = read_data(data, how)
+        bar.begin(f"predicting {loaded.X.shape[0]} samples")
+        verdict = judge(found, loaded)
         if out is not None:
-            bar.say("drawing")
+            bar.begin("drawing")
             files = report_files(verdict, plots)
             _check_folder(out, files, force)
             out.mkdir(exist_ok=True)
             for name, content in files.items():
-                write(out / name, content)
+                write_file(out / name, content)
     if verdict.unknown and not quiet:
         names = ", ".join(map(repr, verdict.unknown))
         what = "has classes that the model does not know"
-        tell(f"warning: {table.source} {what}: {names}.")
+        tell(f"warning: {loaded.source} {what}: {names}.")
     if as_json:
         print_json(verdict.report)
     else:

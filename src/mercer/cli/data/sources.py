@@ -7,24 +7,31 @@ file, and everything else reads that copy.
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import select
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TextIO
 
 from mercer.cli.failures import UsageFailure
 
 __all__ = ["Source", "check_apart", "name_of", "opened"]
 
 STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-# How compressed files begin, and the ending by which readers know them.
+# The first bytes of compressed files, and the ending by which readers know them.
 COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2"}
-# Bytes to copy at once.
+# Bytes to copy at once: more than the buffer of a stream holds, so that none are left
+# in it, where a wait for the stream would not see them.
 AT_ONCE = 2**20
+# Seconds to wait for bytes before Python looks for an interrupt.
+WAIT = 0.2
 
 
 @dataclass(frozen=True)
@@ -32,14 +39,22 @@ class Source:
     """A file or folder that can be opened any number of times, and its name."""
 
     path: Path
-    name: str = ""  #: what the user knows it by; the path unless said
+    name: str = ""  #: what messages call it, if not by its path
 
     def __str__(self) -> str:
         return self.name or str(self.path)
 
     def told(self, error: object) -> str:
-        """Return what an error says, with the name that the user knows."""
+        """Return the text of an error, with the name that the user knows."""
         return str(error).replace(str(self.path), str(self))
+
+    def open_text(self) -> TextIO:
+        """Open a text file, which may be compressed."""
+        open_bytes: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(
+            self.path.suffix, open
+        )
+        file = open_bytes(self.path, "rb")
+        return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
 
 
 def _is_standard_input(path: Path) -> bool:
@@ -47,7 +62,7 @@ def _is_standard_input(path: Path) -> bool:
 
 
 def _is_stream(path: Path) -> bool:
-    """Tell whether what is there can be read only once."""
+    """Tell whether a path names something that can be read only once."""
     if _is_standard_input(path):
         return True
     if not path.exists():
@@ -62,7 +77,7 @@ def name_of(path: Path) -> str:
 
 
 def check_apart(model: Path, data: Path) -> None:
-    """Refuse a model and data that come out of one stream: nothing would part them."""
+    """Refuse a model and data from one stream: nothing would separate them."""
     both_standard = _is_standard_input(model) and _is_standard_input(data)
     if both_standard or (model == data and _is_stream(data)):
         raise UsageFailure(
@@ -73,7 +88,7 @@ def check_apart(model: Path, data: Path) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Source]:
-    """Give what a path names in a form that can be read again and again."""
+    """Open what a path names in a form that can be read several times."""
     if not _is_stream(path):
         yield Source(path)
         return
@@ -84,11 +99,21 @@ def opened(path: Path) -> Iterator[Source]:
             if stream is None:
                 raise UsageFailure("there is no standard input. Give a file.")
             with open(copy, "wb") as file:
-                # Not more than is there at once: an interrupt that comes between two
-                # reads is seen only when Python code runs.
-                while content := stream.read1(AT_ONCE):
+                while content := _next_bytes(stream):
                     file.write(content)
         yield Source(_with_ending(copy), name_of(path))
+
+
+def _next_bytes(stream: Any) -> bytes:
+    """Return the bytes that come next, or none at the end of a stream.
+
+    The wait for them is cut into short ones. An interrupt that comes just before a
+    long wait would not be noticed until the wait is over.
+    """
+    with suppress(OSError, TypeError, ValueError):  # not every stream can be waited for
+        while not select.select([stream], [], [], WAIT)[0]:
+            pass
+    return stream.read1(AT_ONCE)
 
 
 def _with_ending(copy: Path) -> Path:

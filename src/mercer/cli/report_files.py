@@ -19,7 +19,7 @@ MOST_NAMED = 20
 
 
 def report_files(verdict: Verdict, plots: str) -> dict[str, bytes]:
-    """Return the names and contents of all files, to be written at once."""
+    """Return the names and contents of all files of a report."""
     files = {
         REPORT: to_json(verdict.report) + "\n",
         "report.txt": to_text(verdict.report) + "\n",
@@ -60,8 +60,8 @@ def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
         import_module("matplotlib")
     except ImportError as error:
         raise UsageFailure(
-            "figures need matplotlib. Install it: pip install 'mercer[all]', or say "
-            "--plots none."
+            "figures need matplotlib. Install it: pip install 'mercer[all]', or do "
+            "without figures: --plots none."
         ) from error
     # This import is slow, and the other commands do not need it.
     from mercer.plots import HeatMapDisplay, PredictionErrorDisplay, RocCurvesDisplay

@@ -10,27 +10,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.csv_files import is_number, open_text
+from mercer.cli.data.loaded import (
+    LoadedData,
+    ReadOptions,
+    Schema,
+    Target,
+    as_whole,
+    is_number,
+)
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import Reading, Schema, Table, Target, as_whole
 from mercer.datasets import load_libsvm
 
 __all__ = ["looks_like_libsvm", "read_libsvm"]
 
 
-def read_libsvm(source: Source, how: Reading) -> Table:
-    """Read a file, kept sparse; indices begin where those of the model's data began."""
+def read_libsvm(source: Source, how: ReadOptions) -> LoadedData:
+    """Read a file as a sparse matrix; for a model, columns count as in its own data."""
     least = how.schema.first_index if how.schema else 0
     try:
         X, y, first = _load(source.path, how.schema)
     except (ValueError, OSError) as error:
         raise DataFailure(_find_fault(source, least) or source.told(error)) from error
     if not X.shape[1]:
-        raise DataFailure(f"{source} has no features: every line is a label only.")
+        raise DataFailure(f"{source} has no features: every line has a label only.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
         fault = _find_fault(source, least)
-        raise DataFailure(fault or f"{source} has NaN or infinity.")
+        raise DataFailure(fault or f"{source} has values that are NaN or infinite.")
     schema = how.schema
     if schema is None:
         schema = Schema(
@@ -40,7 +46,7 @@ def read_libsvm(source: Source, how: Reading) -> Table:
             target="label",
             first_index=first,
         )
-    return Table(str(source), X, schema, Target("label", as_whole(y)))
+    return LoadedData(str(source), X, schema, Target("label", as_whole(y)))
 
 
 def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
@@ -48,7 +54,7 @@ def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
         zero_based = schema.first_index == 0
         X, y = load_libsvm(path, n_features=schema.n_columns, zero_based=zero_based)
         return X, y, schema.first_index
-    # Column 0 is there for all files, and shows whether any line uses it.
+    # Read with a column 0, which shows whether the file uses this index.
     X, y = load_libsvm(path, zero_based=True)
     first = int(bool(X.nnz == 0 or X.indices.min() > 0))
     return (X[:, 1:] if first else X), y, first
@@ -56,7 +62,7 @@ def _load(path: Path, schema: Schema | None) -> tuple[Any, NDArray, int]:
 
 def looks_like_libsvm(source: Source) -> bool:
     """Tell whether the first line reads ``label index:value ...``."""
-    with open_text(source.path) as file:
+    with source.open_text() as file:
         words = file.readline().split("#")[0].split()
     return len(words) > 1 and is_number(words[0]) and _is_pair(words[1])
 
@@ -67,9 +73,9 @@ def _is_pair(word: str) -> bool:
 
 
 def _find_fault(source: Source, least: int) -> str | None:
-    """Name the first line that cannot be read, and what it has there."""
+    """Say which line cannot be read first, and why."""
     try:
-        with open_text(source.path) as file:
+        with source.open_text() as file:
             for number, line in enumerate(file, start=1):
                 if fault := _fault(line.split("#")[0].split(), least):
                     return f"{source}, line {number}: {fault}"
@@ -90,13 +96,13 @@ def _fault(words: list[str], least: int) -> str | None:
         if word.startswith("qid:"):
             continue
         if not _is_pair(word):
-            return f"{word!r} is not index:value."
+            return f"{word!r} is not of the form index:value."
         index, value = word.split(":")
         if not math.isfinite(float(value)):
             return f"column {index}: {value!r} is not a finite number."
         if int(index) < least:
             return f"column {index}: the model counts columns from {least}."
         if int(index) <= last:
-            return f"column {index} comes after column {last}: indices must grow."
+            return f"column {index} comes after column {last}: indices must increase."
         last = int(index)
     return None

@@ -5,8 +5,8 @@ import pytest
 from rich.console import Console
 
 from mercer import SVC
-from mercer.cli import bar as module
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
+from mercer.runtime import bar as module
 
 
 @pytest.fixture
@@ -21,24 +21,19 @@ def problem(rng):
 def test_it_goes_to_the_end(problem, monkeypatch, n_classes, state):
     X, y = problem
     y = y + (X[:, 1] > 1) if n_classes == 3 else y
-    consoles = []
-
-    def terminal(**more):
-        consoles.append(Console(force_terminal=True, record=True, **more))
-        return consoles[-1]
-
-    monkeypatch.setattr(module, "Console", terminal)
+    console = Console(stderr=True, force_terminal=True, record=True)
+    monkeypatch.setattr(module, "console", lambda: console)
     model = SVC(C=100)
-    with Bar() as bar:
+    with CommandBar() as bar:
         bar.watch(model, "fitting").fit(X, y)
-        (task,) = bar._progress.tasks
+        (task,) = bar._drawing.tasks
         assert task.completed == 1.0
-        assert task.fields["state"].startswith(state)
-    assert "fitting" in consoles[0].export_text()
+        assert task.fields["note"].startswith(state)
+    assert "fitting" in console.export_text()
 
 
 def test_it_changes_nothing_and_is_silent_elsewhere(problem, capsys):
-    with Bar() as bar:
+    with CommandBar() as bar:
         model = bar.watch(SVC(C=100), "fitting").fit(*problem)
     plain = SVC(C=100).fit(*problem)
     np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)

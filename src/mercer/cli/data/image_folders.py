@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.data.loaded import ImageForm, LoadedData, ReadOptions, Schema, Target
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import ImageForm, Reading, Schema, Table, Target
 
 __all__ = ["read_images"]
 
@@ -23,7 +23,7 @@ GREY = {"1", "L", "LA", "La", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 WHITE = {"I": 65535.0, "I;16": 65535.0, "I;16B": 65535.0, "I;16L": 65535.0}
 
 
-def read_images(source: Source, how: Reading) -> Table:
+def read_images(source: Source, how: ReadOptions) -> LoadedData:
     """Read the images of a folder, as rows of pixels from 0 to 1."""
     folder = source.path
     try:
@@ -35,19 +35,22 @@ def read_images(source: Source, how: Reading) -> Table:
     files, labels = _find(folder)
     if labels is None and how.needs_target:
         raise DataFailure(
-            f"{folder} has images and no subfolders. Put the images of each class "
+            f"{folder} has images, but no subfolders. Put the images of each class "
             "into a subfolder that has the name of the class."
         )
     form = how.schema.image if how.schema else None
     if how.schema is not None and form is None:
-        raise DataFailure(f"{folder} has images, and the model is not one for images.")
+        raise DataFailure(
+            f"{folder} has images, but the model was not fitted to images."
+        )
     if form is None:
         form = _form(pillow, files, folder, how)
     elif how.size:
         if how.size != (form.width, form.height):
             raise UsageFailure(
-                f"--size {how.size[0]}x{how.size[1]}: the model is for images of "
-                f"{form.width}x{form.height}."
+                f"--size {how.size[0]}x{how.size[1]} does not agree with the "
+                f"model, which is for images of {form.width}x{form.height}. Leave "
+                "--size out."
             )
         form = replace(form, resize=True)
     X = np.empty((len(files), int(np.prod(form.shape))), dtype=np.float32)
@@ -64,7 +67,7 @@ def read_images(source: Source, how: Reading) -> Table:
     )
     names = [file.relative_to(folder).as_posix() for file in files]
     target = None if labels is None else Target("class", np.array(labels), labels)
-    return Table(str(folder), X, schema, target, files=names)
+    return LoadedData(str(folder), X, schema, target, files=names)
 
 
 def _find(folder: Path) -> tuple[list[Path], list[str] | None]:
@@ -78,8 +81,8 @@ def _find(folder: Path) -> tuple[list[Path], list[str] | None]:
     }
     if flat and any(inside.values()):
         raise DataFailure(
-            f"{folder} has images both beside and inside subfolders. Images of no "
-            f"class, such as {flat[0].name}, have to go."
+            f"{folder} has images both beside and inside subfolders. Remove the images "
+            f"that do not belong to a class, such as {flat[0].name}."
         )
     if flat:
         return flat, None
@@ -94,7 +97,7 @@ def _find(folder: Path) -> tuple[list[Path], list[str] | None]:
 
 
 class _Opened:
-    """An image of Pillow that is open; what goes wrong names the file."""
+    """An open image of Pillow; errors name the file."""
 
     def __init__(self, pillow: Any, path: Path):
         self._path = path
@@ -104,7 +107,7 @@ class _Opened:
         except Exception as error:  # Pillow raises many kinds for damaged files
             raise DataFailure(
                 f"{path} is not an image that can be read{_why(pillow, error)}. "
-                "Replace it, or take it out of the folder."
+                "Replace it, or remove it from the folder."
             ) from error
 
     def __enter__(self) -> Any:
@@ -115,13 +118,15 @@ class _Opened:
 
 
 def _why(pillow: Any, error: Exception) -> str:
-    """Return what Pillow says of a damaged image, if it says more than the name."""
+    """Return what Pillow says about a damaged image, if it says anything useful."""
     if isinstance(error, pillow.UnidentifiedImageError):
-        return ": its content is of no known format"
+        return ": its content has an unknown format"
     return f": {str(error).rstrip('.')}" if str(error) else ""
 
 
-def _form(pillow: Any, files: Sequence[Path], folder: Path, how: Reading) -> ImageForm:
+def _form(
+    pillow: Any, files: Sequence[Path], folder: Path, how: ReadOptions
+) -> ImageForm:
     """Decide on the form of the images of a new model."""
     colour, size = how.colour, how.size
     if colour == "auto":
@@ -147,20 +152,21 @@ def _check_size(image: Any, file: Path, form: ImageForm) -> None:
     if form.resize or image.size == (form.width, form.height):
         return
     raise DataFailure(
-        f"{file} is {image.width}x{image.height}, others are {form.width}x"
-        f"{form.height}. Bring them to one size: --size {form.width}x{form.height}."
+        f"{file} has {image.width}x{image.height} pixels, and other images have "
+        f"{form.width}x{form.height}. Bring all images to one size, for example with "
+        f"--size {form.width}x{form.height}."
     )
 
 
 def _pixels(pillow: Any, image: Any, form: ImageForm) -> NDArray:
-    """Return the pixels of an image, in the form and from 0 to 1."""
+    """Return the pixels of an image, from 0 to 1, in the form of the model."""
     if image.mode in WHITE or image.mode == "F":
         white = WHITE.get(image.mode, 1.0)
         values = np.asarray(image, dtype=np.float32) / np.float32(white)
         image = pillow.fromarray(values)
     else:
         if "A" in image.mode or "transparency" in image.info:
-            # What is transparent shows the paper.
+            # Transparent parts become white.
             paper = pillow.new("RGBA", image.size, "white")
             image = pillow.alpha_composite(paper, image.convert("RGBA"))
         image = image.convert("L" if form.colour == "grey" else "RGB")

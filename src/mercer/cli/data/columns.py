@@ -10,26 +10,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema, as_numbers
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.tables import Reading, Schema, Table, as_numbers
 
-__all__ = ["Choice", "assemble", "choose", "warn_of_order"]
+__all__ = ["ChosenColumns", "assemble", "choose", "warn_of_order"]
 
-# More different texts than this, in most rows, are names and not categories.
+# A column with more different texts than this, if they differ in most rows, has names
+# of samples and not categories.
 MOST_CATEGORIES = 100
 
 
-class Choice(NamedTuple):
+class ChosenColumns(NamedTuple):
     """Positions of columns in a file, in the order of the model's features."""
 
     features: list[int]
-    texts: set[int]  #: those of the features that are, or may be, categories
+    texts: set[int]  #: the features among them that are, or may be, categories
     target: int | None
     schema: Schema
 
 
-def choose(names: Sequence[str], named: bool, source: str, how: Reading) -> Choice:
-    """Choose the columns of a file that has these, for a new model or a given one."""
+def choose(
+    names: Sequence[str], named: bool, source: str, how: ReadOptions
+) -> ChosenColumns:
+    """Choose among the columns of a file, for a new model or for a given one."""
     _check_names(names, source)
     dropped = {_find(name, names, source, "--drop") for name in how.drop}
     if how.schema is None:
@@ -46,28 +49,33 @@ def choose(names: Sequence[str], named: bool, source: str, how: Reading) -> Choi
         if len(rest) != how.schema.n_columns:
             raise DataFailure(
                 f"{source} has {len(rest)} feature columns; the model has "
-                f"{how.schema.n_columns}. Give columns that are none with --drop."
+                f"{how.schema.n_columns}. Name columns that are not features "
+                "with --drop."
             )
     pairs = zip(how.schema.features, features, strict=False)
     texts = {j for name, j in pairs if name in how.schema.categories}
-    # A prediction does without the answers, which may be blank.
-    return Choice(features, texts, target if how.needs_target else None, how.schema)
+    # A prediction does not need the target, which may be blank.
+    return ChosenColumns(
+        features, texts, target if how.needs_target else None, how.schema
+    )
 
 
 def _for_new_model(
-    names: Sequence[str], named: bool, source: str, how: Reading, dropped: set[int]
-) -> Choice:
+    names: Sequence[str], named: bool, source: str, how: ReadOptions, dropped: set[int]
+) -> ChosenColumns:
     target = None
     if how.target is not None:
         target = _find(how.target, names, source, "--target")
     elif how.needs_target:
         raise UsageFailure(
-            f"say which column of {source} is to be learnt: --target with one of "
-            f"{_some(names)}."
+            f"say with --target which column of {source} is to be learnt. The columns "
+            f"are {_some(names)}."
         )
     features = [j for j in range(len(names)) if j not in dropped and j != target]
     if not features:
-        raise DataFailure(f"{source} has no column left to learn from.")
+        raise DataFailure(
+            f"{source} has no feature columns: --target and --drop name all columns."
+        )
     schema = Schema(
         kind="table",
         features=tuple(names[j] for j in features),
@@ -76,7 +84,9 @@ def _for_new_model(
         target=None if target is None else names[target],
         target_at=target,
     )
-    return Choice(features, set(features) if how.one_hot else set(), target, schema)
+    return ChosenColumns(
+        features, set(features) if how.one_hot else set(), target, schema
+    )
 
 
 def _target_for(
@@ -84,7 +94,7 @@ def _target_for(
     names: Sequence[str],
     named: bool,
     source: str,
-    how: Reading,
+    how: ReadOptions,
     n_dropped: int,
 ) -> int | None:
     """Find the target in data for a model, where it may be missing."""
@@ -96,10 +106,10 @@ def _target_for(
         more = len(names) - n_dropped == schema.n_columns + 1
         found = schema.target_at if more else None
     if found is None and how.needs_target:
-        known = f"column {schema.target!r}" if schema.target else "known column"
+        known = f"column {schema.target!r}" if schema.target else "target column"
         raise DataFailure(
-            f"{source} has no {known} to compare with. Name it with --target; there "
-            f"are {_some(names)}."
+            f"{source} has no {known} to compare predictions with. Name the column "
+            f"with --target. The columns are {_some(names)}."
         )
     return found
 
@@ -107,7 +117,8 @@ def _target_for(
 def warn_of_order(source: str) -> None:
     """Warn that columns cannot be matched by name."""
     warnings.warn(
-        f"{source} has no names of columns; they are taken in the model's order.",
+        f"{source} has no column names. Its columns are taken to be in the order of "
+        "the model's features.",
         stacklevel=2,
     )
 
@@ -118,7 +129,7 @@ def _check_match(schema: Schema, names: Sequence[str], source: str) -> None:
     wrong = [name for name in names if name not in schema.features]
     if missing or wrong:
         lacks = f" lacks {_some(missing)}" if missing else ""
-        has = f" has {_some(wrong)}, unknown to the model" if wrong else ""
+        has = f" has {_some(wrong)}, which the model does not know" if wrong else ""
         hint = " Leave columns out with --drop." if wrong and not missing else ""
         both = " and" if lacks and has else ""
         raise DataFailure(f"{source}: the header{lacks}{both}{has}.{hint}")
@@ -143,7 +154,7 @@ def _find(wanted: str, names: Sequence[str], source: str, option: str) -> int:
     close = get_close_matches(wanted, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise UsageFailure(
-        f"{option} {wanted!r} is not a column of {source}.{hint} Columns: "
+        f"{option} {wanted!r} is not a column of {source}.{hint} The columns are "
         f"{_some(names)}."
     )
 
@@ -154,7 +165,10 @@ def _some(names: Sequence[str]) -> str:
 
 
 def assemble(
-    table: Table, choice: Choice, numbers: NDArray, texts: dict[int, list[str]]
+    loaded: LoadedData,
+    choice: ChosenColumns,
+    numbers: NDArray,
+    texts: dict[int, list[str]],
 ) -> tuple[NDArray, Schema]:
     """Put the features together: columns of numbers, and 0 and 1 for categories.
 
@@ -175,34 +189,35 @@ def assemble(
             parts.append(values[:, None].astype(np.float64))
             continue
         if is_new:
-            known[names[j]] = _categories(table, names[j], texts[j])
-        parts.append(_one_hot(table, names[j], texts[j], known[names[j]]))
+            known[names[j]] = _categories(loaded, names[j], texts[j])
+        parts.append(_one_hot(loaded, names[j], texts[j], known[names[j]]))
     return np.hstack(parts), choice.schema.with_categories(known)
 
 
-def _categories(table: Table, name: str, texts: list[str]) -> list[str]:
+def _categories(loaded: LoadedData, name: str, texts: list[str]) -> list[str]:
     for i, text in enumerate(texts):
         if not text:
-            raise DataFailure(f"{table.where(i, name)} is empty. Fill it in.")
+            raise DataFailure(f"{loaded.where(i, name)} is empty. Fill in a value.")
     found = sorted(set(texts))
     if len(found) > max(MOST_CATEGORIES, len(texts) // 2):
         raise DataFailure(
-            f"{table.source}, column {name!r} has {len(found)} different texts, such "
-            f"as {found[0]!r}: too many for categories. Leave it out: --drop {name}."
+            f"{loaded.source}, column {name!r} has {len(found)} different texts, such "
+            f"as {found[0]!r}, which are too many for categories. Leave the column out "
+            f"with --drop {name!r}."
         )
     return found
 
 
 def _one_hot(
-    table: Table, name: str, texts: list[str], categories: list[str]
+    loaded: LoadedData, name: str, texts: list[str], categories: list[str]
 ) -> NDArray:
     codes = {category: k for k, category in enumerate(categories)}
     columns = np.zeros((len(texts), len(categories)))
     for i, text in enumerate(texts):
         if text not in codes:
             raise DataFailure(
-                f"{table.where(i, name)}: {text!r} was not among the training data, "
-                f"which had {_some(categories)}."
+                f"{loaded.where(i, name)}: the training data did not have the value "
+                f"{text!r}, only {_some(categories)}."
             )
         columns[i, codes[text]] = 1
     return columns

@@ -1,4 +1,4 @@
-"""From options to a pipeline: features, scaling, machine."""
+"""Building the pipeline that options ask for: features, scaling and a machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
-from mercer.cli.csv_files import is_number
+from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
-from mercer.cli.tables import Schema
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
@@ -38,7 +37,7 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Choices:
-    """What was asked of a machine; None leaves its default."""
+    """The machine that is wanted; parameters that are None keep their defaults."""
 
     machine: str
     kernel: str
@@ -51,33 +50,38 @@ class Choices:
 
 
 def check_choices(choices: Choices) -> None:
-    """Refuse what is wrong whatever the data are, before they are read."""
+    """Refuse choices that are wrong for any data, before the data are read."""
     name = choices.kernel.strip()
     if name not in KERNELS:
         _kernel(name, None)
     if choices.n_jobs == 0:
-        raise UsageFailure("--n-jobs must not be 0; -1 is all cores.")
+        raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
     given = choices.parameters
     for parameter in ("gamma", "degree", "coef0"):
         if given.get(parameter) is None:
             continue
         if name not in KERNELS:
             raise UsageFailure(
-                f"--{parameter} is for kernels given by name, not {name!r}. Write it "
-                "into the kernel, such as 'rbf(gamma=0.1) + linear'."
+                f"--{parameter} is for kernels that are given by name, not for "
+                f"{name!r}. Write it into the kernel, as in 'rbf(gamma=0.1) + linear'."
             )
         if parameter not in KERNELS[name]().get_params(deep=False):
-            raise UsageFailure(f"--{parameter}: the kernel {name!r} does not have it.")
+            raise UsageFailure(
+                f"--{parameter} is not a parameter of the kernel {name!r}. Leave it "
+                "out."
+            )
     if choices.machine != "auto":
         _machine(choices, choices.machine, None)
 
 
 def build(choices: Choices, machine: str, schema: Schema, is_sparse: bool) -> Pipeline:
-    """Return the pipeline for data of a schema."""
+    """Return the pipeline for data with this schema."""
     steps: list[tuple[str, Any]] = []
     if choices.features == "hog":
         if schema.image is None:
-            raise UsageFailure("--features hog is for images.")
+            raise UsageFailure(
+                "--features hog is for images. Leave it out, or give images."
+            )
         hog = HOG(shape=schema.image.shape, n_jobs=choices.n_jobs)
         if choices.cell_size is not None:
             hog.set_params(cell_size=choices.cell_size)
@@ -90,7 +94,7 @@ def build(choices: Choices, machine: str, schema: Schema, is_sparse: bool) -> Pi
 
 
 def _scaler(scale: str, is_sparse: bool) -> Any:
-    """Return a scaler; of sparse data it leaves the zeros zero."""
+    """Return a scaler; one for sparse data keeps zeros."""
     if scale == "standard":
         return StandardScaler(with_mean=not is_sparse)
     return MaxAbsScaler() if is_sparse else MinMaxScaler()
@@ -105,7 +109,7 @@ def _machine(choices: Choices, name: str, views: Any) -> Any:
             having = [m for m, k in MACHINES.items() if parameter in k().get_params()]
             raise UsageFailure(
                 f"--{parameter.replace('_', '-')} is not for --machine {name}, only "
-                f"for {', '.join(having)}."
+                f"for {', '.join(having)}. Leave it out, or choose another machine."
             )
     if "gamma" in given:
         given["gamma"] = _gamma(given["gamma"])

@@ -1,20 +1,20 @@
-"""One way to read data: the format is found from the name or from the content."""
+"""Reading data of any format; the name or the content of a file tells the format."""
 
 from __future__ import annotations
 
 import zlib
 from pathlib import Path
 
-from mercer.cli.csv_files import read_csv
+from mercer.cli.data.csv_files import read_csv
+from mercer.cli.data.image_folders import read_images
+from mercer.cli.data.libsvm_files import looks_like_libsvm, read_libsvm
+from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema
+from mercer.cli.data.npz_files import read_npz
+from mercer.cli.data.parquet_files import read_parquet
+from mercer.cli.data.sources import Source, name_of, opened
 from mercer.cli.failures import DataFailure, UsageFailure
-from mercer.cli.image_folders import read_images
-from mercer.cli.libsvm_files import looks_like_libsvm, read_libsvm
-from mercer.cli.npz_files import read_npz
-from mercer.cli.parquet_files import read_parquet
-from mercer.cli.sources import Source, name_of, opened
-from mercer.cli.tables import Reading, Schema, Table
 
-__all__ = ["FORMATS", "read_table"]
+__all__ = ["FORMATS", "read_data"]
 
 FORMATS = {
     "csv": read_csv,
@@ -33,11 +33,11 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
-# How files begin that are not text.
+# The first bytes of files that are not text.
 BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
 
-def read_table(path: Path, how: Reading) -> Table:
+def read_data(path: Path, how: ReadOptions) -> LoadedData:
     """Read data, for a new model or, with ``how.schema``, for a given one."""
     try:
         with opened(path) as source:
@@ -48,7 +48,7 @@ def read_table(path: Path, how: Reading) -> Table:
         raise DataFailure(f"{name or name_of(path)} cannot be read: {why}.") from error
 
 
-def _read(source: Source, how: Reading) -> Table:
+def _read(source: Source, how: ReadOptions) -> LoadedData:
     if not source.path.exists():
         raise DataFailure(f"{source} does not exist.")
     is_folder = source.path.is_dir()
@@ -56,7 +56,9 @@ def _read(source: Source, how: Reading) -> Table:
         raise DataFailure(f"{source} is empty.")
     kind = _format(source) if how.format == "auto" else how.format
     if is_folder and kind != "images":
-        raise DataFailure(f"{source} is a folder: not what --format {kind} reads.")
+        raise DataFailure(
+            f"{source} is a folder, and --format {kind} reads a file. Give a file."
+        )
     if kind == "images" and not is_folder:
         raise DataFailure(
             f"{source} is not a folder, and --format images reads a folder of images. "
@@ -82,15 +84,15 @@ def _format(source: Source) -> str:
         return "libsvm" if looks_like_libsvm(source) else "csv"
     except UnicodeDecodeError as error:
         raise DataFailure(
-            f"{source} is not text, and its name says no format. Say it: --format with "
-            f"one of {', '.join(FORMATS)}."
+            f"{source} is not text, and its name does not tell the format. Name it "
+            f"with --format, as one of {', '.join(FORMATS)}."
         ) from error
     except (EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
 
 
 def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
-    """Refuse data of another kind than the model's: pixels have another scale."""
+    """Refuse data of another kind than the model's: pixels, say, have another scale."""
     if schema is None:
         return
     kinds = {"libsvm": "a LIBSVM file", "images": "a folder of images"}
@@ -102,8 +104,8 @@ def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
         )
 
 
-def _check_options(source: Source, kind: str, how: Reading) -> None:
-    """Refuse options that the format has no use for."""
+def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
+    """Refuse options that the format does not use."""
     given = {
         "--target": (how.target is not None, ("csv", "parquet", "npz")),
         "--drop": (bool(how.drop), ("csv", "parquet")),
@@ -116,6 +118,6 @@ def _check_options(source: Source, kind: str, how: Reading) -> None:
     for option, (is_given, kinds) in given.items():
         if is_given and kind not in kinds:
             raise UsageFailure(
-                f"{option} is for {' and '.join(kinds)}, and {source} is {kind}. Leave "
-                "it out, or say what the data are: --format."
+                f"{option} is for {' and '.join(kinds)}, but {source} is {kind}. Leave "
+                "it out, or name another format with --format."
             )

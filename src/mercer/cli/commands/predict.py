@@ -7,19 +7,19 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from mercer.cli import options
-from mercer.cli.bar import Bar
-from mercer.cli.failures import DataFailure, UsageFailure, first_line, reporting
+from mercer.cli.command_bar import CommandBar
+from mercer.cli.commands import options
+from mercer.cli.commands.options import parse_size
+from mercer.cli.data.loaded import LoadedData, ReadOptions
+from mercer.cli.data.reading import read_data
+from mercer.cli.data.sources import check_apart, name_of
+from mercer.cli.failures import UsageFailure, reporting
 from mercer.cli.models import Model, load_model
-from mercer.cli.options import parse_size
-from mercer.cli.printing import check_free, print_json, to_csv, write
-from mercer.cli.reading import read_table
-from mercer.cli.sources import check_apart, name_of
-from mercer.cli.tables import Reading, Table
+from mercer.cli.printing import check_free, print_json, to_csv
+from mercer.runtime.writing import write_file
 
-__all__ = ["decisions", "predict", "predictions"]
+__all__ = ["predict"]
 
 
 @reporting
@@ -28,13 +28,16 @@ def predict(
     data: options.DataFile,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A CSV file instead of stdout, which is -."),
+        typer.Option(
+            "--out", "-o", help="Write a CSV file instead of standard output (-)."
+        ),
     ] = None,
     proba: Annotated[
-        bool, typer.Option("--proba", help="A column of probabilities per class.")
+        bool,
+        typer.Option("--proba", help="Add a column of probabilities for each class."),
     ] = False,
     decision: Annotated[
-        bool, typer.Option("--decision", help="Columns of decision values.")
+        bool, typer.Option("--decision", help="Add columns of decision values.")
     ] = False,
     drop: options.Drop = None,
     format: options.Format = options.FormatChoice.auto,
@@ -51,15 +54,17 @@ def predict(
         check_free([out], force, [model, data])
     check_apart(model, data)
     found = load_model(model)
-    if proba and not hasattr(found.machine, "predict_proba"):
+    if proba and not found.has("predict_proba"):
         raise UsageFailure(
             f"{found.source} has no probabilities. Fit it with --probability, or leave "
-            "out --proba."
+            "--proba out."
         )
-    if decision and not hasattr(found.machine, "decision_function"):
+    if decision and not found.has("decision_function"):
         name = type(found.machine).__name__
-        raise UsageFailure(f"--decision: {name} has no decision values.")
-    how = Reading(
+        raise UsageFailure(
+            f"--decision: {name} has no decision values. Leave --decision out."
+        )
+    how = ReadOptions(
         format.value,
         drop=tuple(drop or ()),
         header=header.value,
@@ -67,35 +72,35 @@ def predict(
         size=parse_size(size),
         schema=found.schema,
     )
-    with Bar(quiet) as bar:
-        bar.say(f"reading {name_of(data)}")
-        table = read_table(data, how)
-        bar.say(f"predicting {table.X.shape[0]} samples")
-        columns = _columns(found, table, proba, decision)
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {name_of(data)}")
+        loaded = read_data(data, how)
+        bar.begin(f"predicting {loaded.X.shape[0]} samples")
+        columns = _columns(found, loaded, proba, decision)
     text = to_csv(list(columns), zip(*columns.values(), strict=True))
     if out is not None:
-        write(out, text.encode())
+        write_file(out, text)
     if as_json:
-        summary = {"model": model, "samples": table.X.shape[0], "out": out}
+        summary = {"model": model, "samples": loaded.X.shape[0], "out": out}
         print_json(summary if out else {**summary, **columns})
     elif out is None:
         typer.echo(text, nl=False)
 
 
 def _columns(
-    model: Model, table: Table, proba: bool, decision: bool
+    model: Model, loaded: LoadedData, proba: bool, decision: bool
 ) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
-    if table.files is not None:
-        columns["file"] = list(table.files)
-    columns["prediction"] = predictions(model, table).tolist()
+    if loaded.files is not None:
+        columns["file"] = list(loaded.files)
+    columns["prediction"] = model.ask("predict", loaded).tolist()
     classes = getattr(model.machine, "classes_", np.array([]))
     if proba:
-        values = _ask(model.estimator.predict_proba, table)
+        values = model.ask("predict_proba", loaded)
         for k, name in enumerate(classes):
             columns[f"probability {name}"] = values[:, k].tolist()
     if decision:
-        values = decisions(model, table)
+        values = model.ask("decision_function", loaded)
         if values.ndim == 1:
             columns["decision"] = values.tolist()
         else:
@@ -104,20 +109,3 @@ def _columns(
                 name = k + 1 if names is None else names[k]
                 columns[f"decision {name}"] = values[:, k].tolist()
     return columns
-
-
-def predictions(model: Model, table: Table) -> NDArray:
-    """Return what a model predicts for a table."""
-    return _ask(model.estimator.predict, table)
-
-
-def decisions(model: Model, table: Table) -> NDArray:
-    """Return the decision values of a model for a table."""
-    return _ask(model.estimator.decision_function, table)
-
-
-def _ask(method: Any, table: Table) -> NDArray:
-    try:
-        return method(table.X)
-    except ValueError as error:
-        raise DataFailure(f"{table.source}: {first_line(error)}") from error

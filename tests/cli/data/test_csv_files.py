@@ -5,15 +5,15 @@ import gzip
 import numpy as np
 import pytest
 
-from mercer.cli.csv_files import N_AT_ONCE, read_csv
+from mercer.cli.data.csv_files import N_AT_ONCE, read_csv
+from mercer.cli.data.loaded import ReadOptions
+from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure
-from mercer.cli.sources import Source
-from mercer.cli.tables import Reading
 
 
 def read(path, content, **how):
     path.write_text(content, encoding="utf-8")
-    return read_csv(Source(path), Reading(**how))
+    return read_csv(Source(path), ReadOptions(**how))
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def test_delimiters_are_found(path, delimiter):
     lines = ["a b,c" if delimiter != "," else "a b", "1", "2"]
     rows = [delimiter.join([line, "0.5", "yes"]) for line in lines[1:]]
     head = delimiter.join([lines[0], "b", "t"])
-    table = read(path, "\n".join([head, *rows]), target="t")
-    np.testing.assert_array_equal(table.X, [[1, 0.5], [2, 0.5]])
-    assert table.schema.features == (lines[0], "b")
-    assert table.target.values.tolist() == ["yes", "yes"]
+    loaded = read(path, "\n".join([head, *rows]), target="t")
+    np.testing.assert_array_equal(loaded.X, [[1, 0.5], [2, 0.5]])
+    assert loaded.schema.features == (lines[0], "b")
+    assert loaded.target.values.tolist() == ["yes", "yes"]
 
 
 def test_a_single_column(path):
@@ -54,11 +54,11 @@ def test_headers_are_found(path, mark):
 def test_quotes_blank_lines_and_line_ends(path):
     text = 'a,"b, or\nc",t\r\n1,"2",x\r\n\r\n 3 ,4e1,"y ""z"""\r\n'
     path.write_bytes(text.encode())
-    table = read_csv(Source(path), Reading(target="t"))
-    assert table.X.tolist() == [[1, 2], [3, 40]]
-    assert table.schema.features == ("a", "b, or\nc")
-    assert table.target.values.tolist() == ["x", 'y "z"']
-    assert table.where(1) == f"{path}, line 5"
+    loaded = read_csv(Source(path), ReadOptions(target="t"))
+    assert loaded.X.tolist() == [[1, 2], [3, 40]]
+    assert loaded.schema.features == ("a", "b, or\nc")
+    assert loaded.target.values.tolist() == ["x", 'y "z"']
+    assert loaded.where(1) == f"{path}, line 5"
 
 
 def test_errors_far_down_name_the_line(path):
@@ -74,10 +74,10 @@ def test_errors_far_down_name_the_line(path):
 def test_compressed_tables(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
-    assert read_csv(Source(path), Reading()).X.tolist() == [[1, 2]]
+    assert read_csv(Source(path), ReadOptions()).X.tolist() == [[1, 2]]
     path.write_bytes(gzip.compress(b"a,b\n1,2\n" * 100)[:-12])
     with pytest.raises(DataFailure, match=r"t\.csv\.gz cannot be read"):
-        read_csv(Source(path), Reading())
+        read_csv(Source(path), ReadOptions())
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,16 @@ def test_kinds_of_targets(path, cells, kind):
 
 
 def test_numbers_stay_numbers_beside_categories(path):
-    table = read(path, "a,b,c\n1,x,5\n2,y,6\n3,x,7\n", one_hot=True)
-    assert table.X.tolist() == [[1, 1, 0, 5], [2, 0, 1, 6], [3, 1, 0, 7]]
-    assert table.schema.layout() == {"a": [0], "b": [1, 2], "c": [3]}
-    again = read(path, "c,b,a\n9,y,8\n", schema=table.schema)
+    loaded = read(path, "a,b,c\n1,x,5\n2,y,6\n3,x,7\n", one_hot=True)
+    assert loaded.X.tolist() == [[1, 1, 0, 5], [2, 0, 1, 6], [3, 1, 0, 7]]
+    assert loaded.schema.layout() == {"a": [0], "b": [1, 2], "c": [3]}
+    again = read(path, "c,b,a\n9,y,8\n", schema=loaded.schema)
     assert again.X.tolist() == [[8, 0, 1, 9]]
-    with pytest.raises(DataFailure, match=r"line 3, column 'b': 'z' was not among"):
-        read(path, "c,b,a\n9,y,8\n9,z,8\n", schema=table.schema)
+    with pytest.raises(
+        DataFailure,
+        match=r"line 3, column 'b': the training data did not have the value 'z'",
+    ):
+        read(path, "c,b,a\n9,y,8\n9,z,8\n", schema=loaded.schema)
 
 
 def test_names_are_no_categories(path):
@@ -115,8 +118,8 @@ def test_names_are_no_categories(path):
 
 
 def test_columns_without_names_have_places(path):
-    table = read(path, "0,1,2\n1,3,4\n", target="1")
-    assert table.schema.target_at == 0
-    with_target = read(path, "0,5,6\n", schema=table.schema)
-    without = read(path, "5,6\n", schema=table.schema)
+    loaded = read(path, "0,1,2\n1,3,4\n", target="1")
+    assert loaded.schema.target_at == 0
+    with_target = read(path, "0,5,6\n", schema=loaded.schema)
+    without = read(path, "5,6\n", schema=loaded.schema)
     assert with_target.X.tolist() == without.X.tolist() == [[5, 6]]
