@@ -69,17 +69,17 @@ TILE_ROWS = 1024
 STRIP_ROWS = 256
 STRIP_COLUMNS = 2000
 
-# Tiles of all threads together take at most one part in so many of the budget, and so
-# do the values that certificates are computed from.
+# The tiles of all threads together take at most the budget divided by this number, and
+# so do the values that certificates are computed from.
 TILES_PART = 8
 # No tile is smaller than this, even if the budget is.
 LEAST_TILE = 64 * 64
 # Number of rows on which it is measured how much memory a kernel takes for a value.
 PROBED_ROWS = 8
-# Up to so many multiplications are done in the calling thread: waking others takes
-# longer.
+# Up to this many multiplications are done in the calling thread: waking other threads
+# would take longer.
 SMALL_WORK = 200_000
-# Up to so many multiplications, BLAS gets one thread.
+# Up to this many multiplications, BLAS gets one thread.
 ONE_BLAS_THREAD = 50_000_000
 
 
@@ -185,7 +185,7 @@ def plan_tiles(
     *,
     shared: bool | None = None,
 ) -> Tiling:
-    """Decide on tiles that keep to their part of the budget, or to none if it is None.
+    """Decide on tiles that keep to their part of the budget; None sets no limit.
 
     ``shared`` says whether kernels are evaluated together; None means: where they must.
     """
@@ -275,11 +275,19 @@ class Tiles:
             for kernel in self._kernels:
                 _warm_up(kernel, anchor)
 
-    def __call__(self, left: Operand, right: Operand) -> NDArray:
-        """Return one tile of the only kernel."""
+    def __call__(
+        self,
+        left: Operand,
+        right: Operand,
+        kept: dict[Hashable, NDArray] | None = None,
+    ) -> NDArray:
+        """Return one tile of the only kernel.
+
+        Products and distances outlive the tile in ``kept``, if given.
+        """
         shared = self._groups[0][1]
         scratch = _own.scratch.reset()
-        pair = TilePair(left, right, shared=shared, scratch=scratch)
+        pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
         return self._kernels[0].evaluate(pair)
 
     def each(
@@ -288,10 +296,10 @@ class Tiles:
         right: Operand,
         kept: dict[Hashable, NDArray] | None = None,
     ) -> Iterator[tuple[int, NDArray]]:
-        """Yield the number of each kernel and its tile, which lasts until the next.
-
-        Products and distances outlive the tile in ``kept``, if given.
-        """
+        """Yield the number of each kernel and its tile, which lasts until the next."""
+        if len(self._kernels) == 1:
+            yield 0, self(left, right, kept)
+            return
         for together, shared in self._groups:
             scratch = _own.scratch.reset()
             pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
@@ -486,7 +494,7 @@ def apply(
 
     workers = _if_worth_while(threads, left, right)
     is_one = len(left) <= height and len(pieces) == 1
-    tiles = Tiles(kernel, right, workers, tiling, prepared=is_one)
+    tiles = Tiles(kernel, right, workers, tiling, prepared=workers is None or is_one)
     tiles.rectangle(left, add, height, width)
     return result
 

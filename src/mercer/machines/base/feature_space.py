@@ -27,7 +27,7 @@ QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class FeatureSpace:
-    """Binds the kernel, and multiplies with its values, seen samples and new ones.
+    """Binds the kernel, and multiplies kernel values of samples with vectors.
 
     The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
     ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
@@ -99,8 +99,9 @@ class FeatureSpace:
     ) -> GramProduct | GivenProduct:
         """Return the Gram matrix of the samples, in double precision if it is small.
 
-        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
-        the bytes of the budget that are left to the caller.
+        ``order`` is another order of the samples, for kernels that are not functions
+        of the user; ``work`` is the number of bytes of the budget that are left to the
+        caller.
         """
         if self._is_precomputed():
             given = X
@@ -121,7 +122,7 @@ class FeatureSpace:
         return product
 
     def _validate_new(self, X: Any) -> Any:
-        """Check new samples, and bring them into the form of the seen ones."""
+        """Check new samples, and make them sparse or dense like those of the fit."""
         check_is_fitted(self)
         X = validate_data(
             self,
@@ -132,7 +133,7 @@ class FeatureSpace:
             reset=False,
         )
         if not self._is_precomputed():
-            self.kernel_.bind(X)  # it may be for some samples only
+            self.kernel_.bind(X)  # checks the data: a kernel may be for histograms only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
             return X
         return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
@@ -156,8 +157,8 @@ class FeatureSpace:
 def _takes_matrices(function: Any, X: Any) -> bool:
     """Tell a function of two matrices from one of two samples, by a trial.
 
-    scikit-learn's KernelPCA takes functions of two samples.  Such a function returns a
-    single number for matrices too, or fails.
+    scikit-learn's KernelPCA takes functions of two samples.  Such a function also
+    returns a single number for two matrices, or it fails.
     """
     try:
         return np.ndim(as_dense(function(X[:2], X[:1]))) > 0

@@ -279,7 +279,7 @@ class KernelPCA(
             float(self.tol),
             self.max_iter,
             self.iterated_power,
-            # The start decides about rounding, not about what is found.
+            # The start influences rounding errors only.
             check_random_state(0 if self.random_state is None else self.random_state),
         )
         room = self._room(settings, X)

@@ -81,7 +81,7 @@ class GramsInMemory(BaseGrams):
         tol = SAFETY * settings.tol
         stop = self.threads.stop
 
-        # Shrinking copies at most what belongs to half of the variables.
+        # Shrinking copies at most the rows and columns of half of the variables.
         most = max(len(task.beta) for task in tasks) ** 2 // 4 * K.dtype.itemsize
         total = len(tasks) * most if self.spare is None else max(0, self.spare)
         room = divide(total, most, min(len(tasks), WORKERS))
@@ -211,7 +211,7 @@ class GramsInMemory(BaseGrams):
         store = GramsInMemory(list(parts[:-1]), starts, self.threads)
         store._sum = parts[-1]
         if self.spare is not None:
-            # While parts are solved, there is no weighted sum of all.
+            # While a part is solved, the weighted sum of all samples is not needed.
             own_sum = self.n * self.n * memory.dtype.itemsize
             store.spare = max(0, self.spare + own_sum - memory.nbytes)
         return store
