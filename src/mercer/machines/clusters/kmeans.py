@@ -29,7 +29,7 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import validate_samples
 
 __all__ = ["KMeans"]
 
@@ -218,15 +218,7 @@ class KMeans(
             )
 
     def _validated(self, X: Any, **more: Any) -> Any:
-        return validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            **more,
-        )
+        return validate_samples(self, X, accept_large_sparse=False, **more)
 
     def _n_starts(self) -> int:
         is_text = isinstance(self.init, str)

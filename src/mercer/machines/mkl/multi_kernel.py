@@ -27,7 +27,6 @@ from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.machines.base.checks import QUIET, check_finite
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
@@ -42,6 +41,7 @@ from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import QUIET, check_finite
 
 __all__ = ["MultiKernelMachine"]
 
