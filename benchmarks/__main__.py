@@ -16,6 +16,7 @@ from benchmarks.parts import RESULTS, console
 from benchmarks.record import slopes
 from benchmarks.runner import SLOW_SECONDS, Options, Session
 from benchmarks.table import markdown, show
+from mercer.runtime.writing import write_file
 
 # The width of a pipe is 80, which is too narrow for the tables.
 console.width = max(console.width, 170)
@@ -95,9 +96,9 @@ def _say(text: str) -> None:
 
 
 def _write(facts: list[dict[str, Any]], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(f) + "\n" for f in facts))
-    path.with_suffix(".md").write_text(markdown(facts))
+    lines = "".join(json.dumps(f) + "\n" for f in facts)
+    write_file(path, lines, makes_folder=True)
+    write_file(path.with_suffix(".md"), markdown(facts))
 
 
 def main() -> int:

@@ -136,7 +136,7 @@ class Session:
 
     @cached_property
     def _default_mb(self) -> float:
-        from mercer.runtime.memory import budget_bytes
+        from mercer.engines.cpu.tiles import budget_bytes
 
         return max(LEAST_CACHE_MB, round(budget_bytes("auto") / 2**20))
 

@@ -24,6 +24,7 @@ from benchmarks.environment import environment
 from benchmarks.parts import RESULTS, console
 from benchmarks.timing import timed
 from mercer import SVC
+from mercer.runtime.writing import write_file
 from mercer.selection import GridSearchCV
 
 __all__ = ["PEERS", "main"]
@@ -113,10 +114,8 @@ def main() -> int:
     facts = measure(peers, 1 if arguments.fast else arguments.repeats, arguments.fast)
     place = environment()
     path = arguments.output / f"selection-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        "".join(json.dumps({**f, "environment": place}) + "\n" for f in facts)
-    )
+    lines = [json.dumps({**f, "environment": place}) + "\n" for f in facts]
+    write_file(path, "".join(lines), makes_folder=True)
     for known in facts:
         console.print(
             f"{known['peer']:<26}{known['seconds']:>8.2f} s {known['ratio']:>7.1f}x  "

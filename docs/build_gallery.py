@@ -26,6 +26,8 @@ def draw(code: str, path: Path, dpi: int = 90) -> None:
     from matplotlib import pyplot
     from PIL import Image
 
+    from mercer.runtime.writing import replacing
+
     pyplot.close("all")
     exec(compile(code, path.name, "exec"), {"__name__": path.stem})
     if len(pyplot.get_fignums()) != 1:
@@ -38,7 +40,8 @@ def draw(code: str, path: Path, dpi: int = 90) -> None:
     pyplot.close("all")
     # A table of colours makes files smaller, with no difference to be seen.
     picture = Image.open(whole).convert("RGB").quantize(256, kmeans=2)
-    picture.save(path, optimize=True)
+    with replacing(path) as file:
+        picture.save(file, format="PNG", optimize=True)
 
 
 def main(folder: Path) -> None:

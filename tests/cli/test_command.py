@@ -103,7 +103,7 @@ def test_an_interrupt_ends_the_process_with_130(tmp_path):
         said, complaint = process.communicate(timeout=120)
     assert process.returncode == 130
     assert said == ""
-    assert complaint == "mercer: interrupted; nothing was left half-written.\n"
+    assert complaint == "mercer: interrupted. No file was left half-written.\n"
     assert os.listdir(tmp_path) == ["endless.csv"]
 
 
@@ -114,7 +114,7 @@ def test_an_interrupt_of_a_fit_leaves_the_old_model(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "_fit", interrupted)
+    monkeypatch.setattr(training.CommandBar, "watch", interrupted)
     result = call("fit", data, "--target", "kind", "--out", out, "--force", code=130)
     assert result.stdout == ""
     assert out.read_text() == "the old one"

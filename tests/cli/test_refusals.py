@@ -52,8 +52,8 @@ def no_fit(code, data, out, *more):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("1.5,2.5", "line 7 has 2 values, the first line 4"),
-        ("1,2,3,4,rose", "line 7 has 5 values, the first line 4"),
+        ("1.5,2.5", "line 7 has 2 values, and the first line has 4"),
+        ("1,2,3,4,rose", "line 7 has 5 values, and the first line has 4"),
         ("1.5,many,3,rose", "line 7, column 'width': 'many' is not a number"),
         ("1.5,NaN,3,rose", "line 7, column 'width': 'NaN' is not a finite number"),
         ("1.5,2,-inf,rose", "line 7, column 'petals': '-inf' is not a finite number"),
@@ -74,11 +74,11 @@ def test_broken_rows(table, out, line, says):
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"a,b,kind\n", "has a header and no rows"),
+        (b"a,b,kind\n", "has a header, but no rows"),
         (b"a,a,kind\n1,2,x\n", "two columns named 'a'"),
-        (b"kind\nx\ny\n", "no column left to learn from"),
+        (b"kind\nx\ny\n", "has no feature columns"),
         (b"a,b,kind\n1,2,\xff\n", "not text in UTF-8"),
-        (b"a,b,kind\n1,2,x\n3,4,x\n", "one class only, 'x'"),
+        (b"a,b,kind\n1,2,x\n3,4,x\n", "only one class, 'x'"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, out, content, says):
@@ -90,7 +90,7 @@ def test_tables_that_cannot_be_used(tmp_path, out, content, says):
 
 
 def test_targets(table, out):
-    assert "--target with one of 'height'" in no_fit(USAGE, table, out)
+    assert "The columns are 'height'" in no_fit(USAGE, table, out)
     line = no_fit(USAGE, table, out, "--target", "kin")
     assert "Did you mean 'kind'?" in line
     line = no_fit(DATA, table, out, "--target", "kind", "--machine", "svr")
@@ -99,7 +99,7 @@ def test_targets(table, out):
         DATA, table, out, "--target", "height", "--drop", "kind", "--machine", "svc"
     )
     assert "line 2, column 'height'" in line
-    assert "is no class" in line
+    assert "is not a class" in line
 
 
 def test_text_columns(table, out):
@@ -118,14 +118,17 @@ def test_text_columns(table, out):
             "Did you mean 'height'? Known: height",
         ),
         (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
-        (("--kernel", "linear", "--gamma", 2), "'linear' does not have it"),
+        (
+            ("--kernel", "linear", "--gamma", 2),
+            "not a parameter of the kernel 'linear'",
+        ),
         (("--gamma", "large"), "The 'gamma' parameter of SVC"),
         (("--C", -1), "The 'C' parameter of SVC must be"),
         (("--nu", 0.5, "--machine", "svc"), "only for nusvc, nusvr, oneclass"),
         (("--cv", 1), "--cv must be from 2 to 60"),
         (("--test-size", 1.5), "--test-size must be a share"),
-        (("--size", "12"), "--size must read WxH"),
-        (("--size", "0x3"), "--size must read WxH"),
+        (("--size", "12"), "--size must have the form WxH"),
+        (("--size", "0x3"), "--size must have the form WxH"),
         (("--size", "10x10"), "--size is for images"),
         (("--features", "hog"), "--features hog is for images"),
         (("--normal", "rose"), "--normal is for"),
@@ -163,7 +166,7 @@ def test_unreadable_data(tmp_path, out, monkeypatch):
     def denied(path, how):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setitem(mercer.cli.reading.FORMATS, "csv", denied)
+    monkeypatch.setitem(mercer.cli.data.reading.FORMATS, "csv", denied)
     data = write_flowers(tmp_path / "f.csv")
     line = no_fit(DATA, data, out, "--target", "kind")
     assert line == f"mercer: {data} cannot be read: Permission denied."
@@ -196,7 +199,7 @@ def test_no_place_to_write(tmp_path, table):
     )
     assert "does not exist. Create it" in line
     line = refused(USAGE, "fit", table, "--target", "kind", "--out", table, "--force")
-    assert "is what is read" in line
+    assert "would overwrite what is read" in line
     line = refused(USAGE, "fit", table, "--target", "kind", "--out", table / "m")
     assert f"{table} is a file. Give a folder." in line
 
@@ -240,7 +243,7 @@ def test_columns_that_do_not_match(tmp_path, fitted):
     other = tmp_path / "other.csv"
     other.write_text("height,petals,breadth\n1,2,3\n")
     line = refused(DATA, "predict", model, other)
-    assert "lacks 'width' and has 'breadth', unknown to the model" in line
+    assert "lacks 'width' and has 'breadth', which the model does not know" in line
     more = tmp_path / "more.csv"
     more.write_text("height,width,petals,id\n1,2,3,4\n")
     assert "--drop" in refused(DATA, "predict", model, more)
@@ -252,7 +255,7 @@ def test_columns_that_do_not_match(tmp_path, fitted):
     bare.write_text("1,2,3\n3,4,5\n")
     result = call("predict", model, bare)
     assert "warning: " in result.stderr
-    assert "taken in the model's order" in result.stderr
+    assert "in the order of the model's features" in result.stderr
 
 
 def test_answers_that_are_not_there(tmp_path, fitted):
@@ -261,7 +264,9 @@ def test_answers_that_are_not_there(tmp_path, fitted):
         USAGE, "predict", model, data, "--proba"
     )
     blind = write_flowers(tmp_path / "blind.csv", target=None)
-    assert "no column 'kind' to compare with" in refused(DATA, "evaluate", model, blind)
+    assert "no column 'kind' to compare predictions with" in refused(
+        DATA, "evaluate", model, blind
+    )
 
 
 def test_classes_unknown_to_the_model(tmp_path, fitted):
@@ -313,9 +318,9 @@ def foreign(path, kind):
         ("text", "is not a model file of Mercer"),
         ("pickle", "is not a model file of Mercer"),
         ("npz", "is an archive, but not a model file"),
-        ("scaler", "StandardScaler that is no fitted machine"),
-        ("unfitted", "SVC that is no fitted machine"),
-        ("notes", "its notes are damaged"),
+        ("scaler", "StandardScaler that is not a fitted machine"),
+        ("unfitted", "SVC that is not a fitted machine"),
+        ("notes", "its notes cannot be used"),
         ("newer", "notes of version 2"),
     ],
 )
@@ -331,7 +336,7 @@ def test_foreign_model_files(tmp_path, table, kind, says):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("1 1:0.5 nonsense", "line 3: 'nonsense' is not index:value"),
+        ("1 1:0.5 nonsense", "line 3: 'nonsense' is not of the form index:value"),
         ("one 1:0.5", "line 3: the label 'one' is not a finite number"),
         ("1 2:0.5 1:3", "line 3: column 1 comes after column 2"),
         ("1 1:nan", "line 3: column 1: 'nan' is not a finite number"),
@@ -364,13 +369,16 @@ def test_broken_images(tmp_path, out):
     data = write_images(tmp_path / "bars", n=2)
     write_images(data, n=1, size=(9, 9), seed=1)
     line = no_fit(DATA, data, out)
-    assert f"{data / 'lying' / 'lying1.png'} is 12x10, others are 9x9" in line
+    assert (
+        f"{data / 'lying' / 'lying1.png'} has 12x10 pixels, and other images have 9x9"
+        in line
+    )
     assert "--size 9x9" in line
     (data / "upright" / "u.png").write_text("no image")
     line = no_fit(DATA, data, out, "--size", "9x9")
     assert line.endswith(
         f"{data / 'upright' / 'u.png'} is not an image that can be read: its content "
-        "is of no known format. Replace it, or take it out of the folder."
+        "has an unknown format. Replace it, or remove it from the folder."
     )
     whole = (data / "lying" / "lying1.png").read_bytes()
     (data / "upright" / "u.png").write_bytes(whole[:-40])
@@ -428,7 +436,7 @@ def test_broken_parquet(tmp_path, out):
     line = no_fit(DATA, data, out, "--target", "k")
     assert "row 2, column 'a' is empty" in line
     line = no_fit(DATA, data, out, "--target", "k", "--drop", "a")
-    assert "column 'b': this column is of type string" in line
+    assert "column 'b': this column has the type string" in line
 
 
 def test_parquet_without_pyarrow(tmp_path, out, monkeypatch):
@@ -445,8 +453,8 @@ def test_a_guess_of_classes_is_told_where_it_fails(tmp_path, out):
     data = tmp_path / "counts.csv"
     data.write_text(f"a,visits\n{rows}\n")
     guess = (
-        "Classification was guessed, since the target 'visits' has 5 different whole "
-        "numbers; for regression: --machine svr."
+        "Classification was guessed because the target 'visits' has 5 different whole "
+        "numbers; use --machine svr for regression."
     )
     for option in (("--cv", 5), ("--test-size", 0.3)):
         assert guess in no_fit(DATA, data, out, "--target", "visits", *option)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.core import histogram
+from mercer.core import tiles
 
 TERMS = {
     "additive_chi2": lambda a, b: (a - b) ** 2 / (a + b) if a + b > 0 else 0.0,
@@ -21,7 +21,7 @@ def tile(name, X, Z):
     X, Z = X.view(), Z.view()
     X.flags.writeable = Z.flags.writeable = False
     out = np.full((len(X), len(Z)), np.nan, dtype=X.dtype)
-    getattr(histogram, name)(X, Z, out)
+    getattr(tiles, name)(X, Z, out)
     return out
 
 
@@ -94,7 +94,7 @@ def test_single_precision_holds_over_many_features(name, zeros):
 def test_tile_is_written_into_a_view(name):
     X, Z = draw(3, 6, np.float32), draw(4, 6, np.float32, seed=1)
     K = np.full((5, 9), -1, dtype=np.float32)
-    getattr(histogram, name)(X, Z, K[1:4, 2:6])
+    getattr(tiles, name)(X, Z, K[1:4, 2:6])
     np.testing.assert_array_equal(K[1:4, 2:6], tile(name, X, Z))
     K[1:4, 2:6] = -1
     np.testing.assert_array_equal(K, -1)

@@ -157,7 +157,7 @@ def test_callbacks_are_left_out(data, tmp_path):
     model = SVC().set_callbacks(ProgressBar())
     assert not hasattr(through_file(model, tmp_path / "m"), "_skl_callbacks")
     assert hasattr(model, "_skl_callbacks")
-    with pytest.raises(TypeError, match=r"Take the callbacks off: set_callbacks\(\)"):
+    with pytest.raises(TypeError, match=r"Remove the callbacks with set_callbacks\(\)"):
         mercer.save(make_pipeline(model), tmp_path / "m")
 
 
@@ -202,9 +202,9 @@ def test_functions_are_refused(data, tmp_path, model):
 
 def test_what_cannot_be_saved(tmp_path):
     path = tmp_path / "m"
-    with pytest.raises(TypeError, match="save takes an estimator, got dict"):
+    with pytest.raises(TypeError, match="save takes an estimator; got dict"):
         mercer.save({}, path)
-    with pytest.raises(TypeError, match="save takes an estimator, got type"):
+    with pytest.raises(TypeError, match="save takes an estimator; got type"):
         mercer.save(SVC, path)
     with pytest.raises(TypeError, match=r"cannot be stored: .*JSON serializable"):
         mercer.save(SVC(kernel=Linear().on(slice(np.int64(1), 2))), path)
@@ -215,7 +215,7 @@ def test_what_cannot_be_saved(tmp_path):
         (np.dot, "trusted takes types"),
         (Custom, "Custom cannot be trusted"),
         (Pairwise, "Pairwise cannot be trusted"),
-        (type("Inner", (), {"__qualname__": "f.Inner"}), "top of a module"),
+        (type("Inner", (), {"__qualname__": "f.Inner"}), "top level of a module"),
     ]:
         with pytest.raises(TypeError, match=words):
             mercer.save(SVC(), path, trusted=[trusted])
@@ -270,5 +270,7 @@ def test_notes_that_are_no_table_are_damage(tmp_path):
         for name, content in (parts | {"mercer.json": json.dumps(header)}).items():
             archive.writestr(name, content)
     for read in (read_header, mercer.load):
-        with pytest.raises(ValueError, match=r"the notes in mercer\.json are no table"):
+        with pytest.raises(
+            ValueError, match=r"the notes in mercer\.json are not a dict"
+        ):
             read(path)

@@ -141,7 +141,7 @@ def test_an_array_is_there_for_one_object(members, tmp_path):
     for other in (None, 123):
         nodes["more"] = {**node, "__id__": other}
         content["schema.json"] = json.dumps(schema).encode()
-        refused(write(tmp_path / "m", content), f"{name} is there for several objects")
+        refused(write(tmp_path / "m", content), f"{name} is used for several objects")
 
 
 def test_two_members_of_one_name_are_refused(members, tmp_path):

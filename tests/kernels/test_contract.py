@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import naive
-from mercer.core import sparse_dot
+from mercer.core import tiles
 from mercer.engines.cpu.pair import TilePair as Pair
 from mercer.engines.cpu.pair import as_operand
 from mercer.kernels import (
@@ -217,7 +217,7 @@ def test_mixed_types_give_double_precision(case):
 @pytest.mark.parametrize("is_gathered", [False, True])
 def test_sparse_equals_dense(case, dtype, is_gathered, monkeypatch):
     advantage = 0 if is_gathered else 10**6
-    monkeypatch.setattr(sparse_dot, "DENSE_ADVANTAGE", advantage)
+    monkeypatch.setattr(tiles, "DENSE_ADVANTAGE", advantage)
     X, Z = sample(case, 8, 8, dtype), sample(case, 9, 9, dtype)
     expected = case.kernel.block(X, Z)
     for kind in (sparse.csr_matrix, sparse.csc_array):

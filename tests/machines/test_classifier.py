@@ -174,14 +174,14 @@ def test_positive_weight_of_two_classes():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(positive_weight=2.0), "positive_weight=2.0 is for multiclass='ovr'"),
+        (dict(positive_weight=2.0), "positive_weight=2.0 needs multiclass='ovr'"),
         (dict(multiclass="ovr", positive_weight=[1.0, 2.0]), r"got .* shape \(2,\)"),
         (dict(multiclass="ovr", positive_weight=[1, 1, 1, 1, -1]), "finite and > 0"),
         (dict(multiclass="ovr", positive_weight=[1, 1, 1, 1, np.inf]), "finite"),
         (dict(decode="votes", probability=True), "contradict each other"),
         (dict(code="hadamard"), "code is for multiclass='ecoc'"),
         (dict(multiclass="ecoc", code="none"), "Unknown code 'none'"),
-        (dict(multiclass="ecoc", code=np.eye(5)), "Column 0 .* is constant"),
+        (dict(multiclass="ecoc", code=np.eye(5)), "Column 0 .* on one side only"),
         (dict(multiclass="ecoc", code=np.ones((4, 3))), "each of the 5 classes"),
         (dict(kernel="precomputed", decode="barycentre"), "needs the samples"),
     ],
@@ -402,8 +402,8 @@ def test_hundred_classes(rng):
     [
         (dict(), dict(multiclass="ovr"), "multiclass='ovr' was set after fit"),
         (dict(multiclass="ovr"), dict(multiclass="ovo"), "multiclass='ovo' was set"),
-        (dict(), dict(decode="barycentre"), "decode='barycentre' was not set before"),
-        (dict(), dict(probability=True), "decode='platt' was not set before fit"),
+        (dict(), dict(decode="barycentre"), "decode='barycentre' was set after fit"),
+        (dict(), dict(probability=True), "decode='platt' was set after fit fit"),
         (dict(), dict(kernel=np.dot), "kernel=.*dot.* was set after fit"),
     ],
 )

@@ -147,12 +147,12 @@ LATER = [
     (
         CLASSIFIERS,
         dict(positive_weight=2.0),
-        "is for multiclass='ovr', and multiclass=",
+        "needs multiclass='ovr', got multiclass=",
     ),
     (
         CLASSIFIERS,
         dict(multiclass="ovr", positive_weight=[1.0, 2.0, 3.0]),
-        r"one for each of the 2 classes; got an array of shape \(3,\)",
+        r"one number for each of the 2 classes; got an array of shape \(3,\)",
     ),
     (
         CLASSIFIERS,
@@ -176,7 +176,7 @@ def test_parameters_that_do_not_fit(machine, parameters, message):
 
 def test_shares_that_no_machine_can_have():
     unequal = np.r_[0, np.ones(11)]
-    message = "nu=0.9, and the smaller side of two classes allows at most 0.1667. Lower"
+    message = "nu=0.9, but the weights of two classes allow at most 0.1667. Lower"
     refuses(lambda: NuSVC(nu=0.9).fit(X, unequal), message)
 
 
@@ -268,7 +268,7 @@ TARGETS = [
         "y mixes text and other labels",
     ),
     (REGRESSORS, np.array(["a", "b"])[y], "y is '[ab]' at position 0 .*needs numbers"),
-    (REGRESSORS, np.array(NO_VALUE, dtype=object), "y has no value at position 0"),
+    (REGRESSORS, np.array(NO_VALUE, dtype=object), "y is missing at position 0"),
 ]
 WEIGHTS = [
     (spoilt(y, np.nan), "Input sample_weight contains NaN"),

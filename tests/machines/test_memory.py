@@ -17,8 +17,8 @@ from mercer import (
     NuSVR,
     OneClassSVM,
 )
+from mercer.engines.cpu.tiles import WORKERS, divide
 from mercer.kernels import RBF, Custom, Linear
-from mercer.runtime.memory import WORKERS, divide
 from mercer.selection import (
     GridSearchCV,
     cross_val_decision,

@@ -122,7 +122,7 @@ def test_dietterich15_is_the_printed_table():
     close = np.argwhere(np.triu(distances == 6, 1)).tolist()
     assert close == [[0, 4], [4, 6], [5, 7], [5, 8]]
     assert least_distance(code) == 6
-    with pytest.raises(ValueError, match="ten classes, and here are 4"):
+    with pytest.raises(ValueError, match="ten classes, but there are 4"):
         dietterich15(4)
 
 
@@ -176,8 +176,14 @@ def test_too_few_random_columns():
         ([[1, 2], [-1, 1], [1, -1]], r"-1, 0 and 1; got \[2\]"),
         ([[0.5, 1], [-1, 1], [1, -1]], r"got \[0.5\]"),
         ([["a", "b"], ["c", "d"], ["e", "f"]], "consists of -1, 0 and 1"),
-        ([[1, 1], [1, -1], [1, 1]], "Column 0 of the code is constant"),
-        ([[1, 1], [0, -1], [0, 1]], "Column 0 of the code is constant"),
+        (
+            [[1, 1], [1, -1], [1, 1]],
+            "Column 0 of the code has classes on one side only",
+        ),
+        (
+            [[1, 1], [0, -1], [0, 1]],
+            "Column 0 of the code has classes on one side only",
+        ),
         ([[1, 1, 1], [-1, -1, 1], [1, 1, -1]], "Columns 0 and 1 of the code are equal"),
         ([[1, -1], [-1, 1], [1, -1]], "Columns 0 and 1 of the code are complementary"),
         ([[1], [-1], [1]], "Rows 0 and 2 of the code are equal"),

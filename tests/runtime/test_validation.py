@@ -50,9 +50,9 @@ def changed(values, at, new, dtype=object):
         ),
         (
             changed(X, (5, 2), np.nan, float),
-            r"^Row 5 .*, column 2 of X has no value, but nan\. Fill it in, .*\nInput X",
+            r"^Row 5 .*, column 2 of X is missing: it is nan\. Fill in .*\nInput X",
         ),
-        (changed(X, (5, 2), None), "^Row 5 .*, column 2 of X has no value"),
+        (changed(X, (5, 2), None), "^Row 5 .*, column 2 of X is missing"),
         (changed(X, (6, 0), -np.inf, float), "^Row 6 .*, column 0 of X is -inf"),
         ([*X[:7].tolist(), [1.0, 2.0]], "^Row 7 .* of X has 2 values, and row 0 has 3"),
     ],
@@ -67,7 +67,7 @@ def test_predictions_of_samples_that_are_not_numbers():
     with pytest.raises(ValueError, match=r"^Row 2 .*, column 1 of X is 'x'"):
         model.predict(changed(X, (2, 1), "x"))
     wrong = sparse.csr_array(changed(X, (8, 2), np.nan, float))
-    with pytest.raises(ValueError, match=r"^Row 8 .*, column 2 of X has no value"):
+    with pytest.raises(ValueError, match=r"^Row 8 .*, column 2 of X is missing"):
         model.predict(wrong)
 
 
@@ -81,10 +81,10 @@ def test_columns_of_a_frame_are_named():
     with pytest.raises(TypeError, match=r"column 'town' of X is a time.*days since"):
         mercer.SVC().fit(frame, y)
     frame["town"] = pandas.array([1] * 29 + [None], dtype="Int64")
-    with pytest.raises(ValueError, match=r"^Row 29 .*, column 'town' of X has no"):
+    with pytest.raises(ValueError, match=r"^Row 29 .*, column 'town' of X is missing"):
         mercer.SVC().fit(frame, y)
     labels = pandas.Series(WORDS, dtype="string").where(np.arange(30) != 2)
-    with pytest.raises((TypeError, ValueError), match=r"^y has no value at position 2"):
+    with pytest.raises((TypeError, ValueError), match=r"^y is missing at position 2"):
         mercer.SVC().fit(X, labels)
 
 
@@ -94,11 +94,11 @@ def test_columns_of_a_frame_are_named():
     [
         (
             changed(y, 5, None),
-            r"^y has no value at position 5 \(.*\), but None\. Leave",
+            r"^y is missing at position 5 \(.*\): it is None\. Leave",
         ),
-        (changed(WORDS, 2, None), "^y has no value at position 2 .*, but None"),
-        (changed(WORDS, 2, np.nan), "^y has no value at position 2 .*, but nan"),
-        (changed(y, 7, np.nan, float), "^y has no value at position 7 .*, but nan"),
+        (changed(WORDS, 2, None), "^y is missing at position 2 .*: it is None"),
+        (changed(WORDS, 2, np.nan), "^y is missing at position 2 .*: it is nan"),
+        (changed(y, 7, np.nan, float), "^y is missing at position 7 .*: it is nan"),
         (changed(y, 7, np.inf, float), r"^y is inf at position 7 \(counted from 0\)"),
         (
             changed(WORDS, 3, 1),
@@ -113,7 +113,7 @@ def test_labels_that_are_missing_or_mixed(kind, labels, words):
 
 @pytest.mark.parametrize("kind", [mercer.SVR, mercer.NuSVR, mercer.MKLRegressor])
 def test_targets_that_are_not_numbers(kind):
-    with pytest.raises(ValueError, match=r"^y has no value at position 5 .*, but None"):
+    with pytest.raises(ValueError, match=r"^y is missing at position 5 .*: it is None"):
         kind().fit(X, changed(X[:, 0], 5, None))
     with pytest.raises(ValueError, match=r"^y is 'a' at position 0 .*a classifier"):
         kind().fit(X, WORDS)
@@ -126,5 +126,5 @@ def test_labels_of_all_kinds_are_still_fine():
     for labels in (WORDS, WORDS.astype(str), y, y > 0, y * 1.0):
         assert mercer.SVC().fit(X, labels).score(X, labels) > 0.3
     mercer.SVC().fit(X, pandas.Series(pandas.Categorical(WORDS)))
-    with pytest.raises(ValueError, match=r"such as 0\. Let it .*y\.astype\(int\)"):
+    with pytest.raises(ValueError, match=r"such as 0\. Convert y .*y\.astype\(int\)"):
         mercer.SVC().fit(X, y.astype(object))

@@ -1,15 +1,17 @@
 """A file is whole or not there, whatever happens while it is written."""
 
+import ast
 import errno
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
-from mercer.runtime.writing import replacing
+from mercer.runtime.writing import replacing, write_file
 
 
 def write(path, content):
@@ -75,7 +77,7 @@ def test_a_killed_process_leaves_the_old_file(tmp_path):
     write(path, b"good")
     program = f"""
         import os, signal
-        from mercer.runtime.writing import replacing
+        from mercer.runtime.writing import replacing, write_file
         with replacing({str(path)!r}) as file:
             file.write(b"bad")
             file.flush()
@@ -108,3 +110,50 @@ def test_places_that_cannot_be(tmp_path):
         write(tmp_path / "nowhere" / "model", b"")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         write(tmp_path, b"")
+
+
+def test_text_bytes_and_folders(tmp_path):
+    path = tmp_path / "a" / "b" / "text"
+    with pytest.raises(FileNotFoundError, match="Create it first"):
+        write_file(path, "å")
+    write_file(path, "å", makes_folder=True)
+    assert path.read_text(encoding="utf-8") == "å"
+    write_file(path, b"\x00")
+    assert path.read_bytes() == b"\x00"
+
+
+ROOT = Path(__file__).parents[2]
+#: What need not be whole: this module itself, the copy of a pipe in a temporary folder,
+#: and a switch of the operating system.
+EXEMPT = {
+    "src/mercer/runtime/writing.py",
+    "src/mercer/cli/data/sources.py",
+    "benchmarks/memory.py",
+}
+
+
+def writes(node):
+    """Tell whether a call writes a file by itself."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    modes = [
+        value.value
+        for value in [*node.args[1:], *(k.value for k in node.keywords)]
+        if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    ]
+    opens = name == "open" and any(set(mode) & set("wxa") for mode in modes)
+    return opens or name in ("write_text", "write_bytes", "dump")
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="needs the repository")
+def test_every_file_is_written_as_a_whole():
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("src", "benchmarks", "docs", "tools")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.relative_to(ROOT).as_posix() not in EXEMPT
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if writes(node)
+    ]
+    assert found == [], "use mercer.runtime.writing here"

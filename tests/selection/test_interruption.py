@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 from mercer import SVC
+from mercer.runtime import progress
 from mercer.selection import GridSearchCV
-from mercer.selection import bar as bars
 from mercer.selection.evaluation import Evaluation
 
 GRID = {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1.0]}
@@ -81,7 +81,7 @@ def test_an_interruption_in_the_middle_of_solving(monkeypatch):
 
 
 def test_lines_of_text(caplog, monkeypatch):
-    monkeypatch.setattr(bars, "EVERY", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     X, y = load_iris(return_X_y=True)
     with caplog.at_level(logging.INFO, logger="mercer"):
         search = GridSearchCV(SVC(), GRID, verbose=2).fit(X, y)
@@ -89,23 +89,6 @@ def test_lines_of_text(caplog, monkeypatch):
     assert "45 of 45 fits" in last
     assert f"best so far {search.best_score_:.4g}" in last
     assert len(caplog.messages) > 5
-
-
-def test_the_bar_is_drawn(monkeypatch):
-    rich = pytest.importorskip("rich.progress")
-    console = pytest.importorskip("rich.console").Console(
-        force_terminal=True, record=True, width=160, file=open("/dev/null", "w")
-    )
-    monkeypatch.setattr(
-        bars, "Progress", lambda *columns: rich.Progress(*columns, console=console)
-    )
-    with bars.Bar("search", 4, 1) as bar:
-        bar.advance(2.5)
-        bar.offer(0.5, {"C": 1})
-        bar.offer(float("nan"), {"C": 2})
-        bar.offer(0.25, {"C": 3})
-    assert bar.best == "best so far 0.5 (C=1)"
-    assert "best so far 0.5 (C=1)" in console.export_text()
 
 
 def test_without_verbose_nothing_is_said(caplog):

@@ -1,7 +1,8 @@
 """The command line: ``mercer fit | predict | evaluate | info``.
 
-One module for each command, which :mod:`mercer.cli.app` gathers. Nothing here is
-imported by the library, and typer and rich are needed here only.
+``commands`` has one module for each command, which :mod:`mercer.cli.app` gathers;
+``data`` reads the files and folders that commands are given. The library imports
+nothing from here, and only the command line needs typer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commands of the command line, gathered.
+"""The commands of the command line, gathered into one program.
 
 A further command is a module with a function under ``@reporting``, and a line in
 ``COMMANDS``.
@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 import mercer
-from mercer.cli.evaluate import evaluate
+from mercer.cli.commands.evaluate import evaluate
+from mercer.cli.commands.fit import fit
+from mercer.cli.commands.info import info
+from mercer.cli.commands.predict import predict
+from mercer.cli.commands.reproduce import reproduce
 from mercer.cli.failures import INTERRUPTED, USAGE, tell
-from mercer.cli.fit import fit
-from mercer.cli.info import info
-from mercer.cli.predict import predict
-from mercer.cli.reproduce import reproduce
 
 __all__ = ["app", "run"]
 
@@ -51,7 +51,7 @@ def _common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Say which version."
+            "--version", callback=_version, is_eager=True, help="Print the version."
         ),
     ] = False,
 ) -> None:
@@ -64,13 +64,13 @@ def _common(
 
 
 def run(args: list[str] | None = None) -> int:
-    """Run a command; errors in how it was called are one line, like all others."""
+    """Run a command; an error in how it was called is one line, like all errors."""
     try:
         code = app(args, prog_name="mercer", standalone_mode=False)
     except typer.Abort:  # an interrupt outside of a command
         return INTERRUPTED
     except Exception as error:
-        # Typer has had two classes of its own and Click's for this.
+        # Typer has raised two classes of its own and one of Click here.
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()

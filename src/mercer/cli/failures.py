@@ -1,4 +1,4 @@
-"""How commands fail: an exit code, and one line that says what, where, what to do."""
+"""How commands fail: an exit code, and one line on what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ FINE, POOR, USAGE, DATA, MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class Failure(Exception):
-    """An end that a user can do something about."""
+    """An error that a user can do something about."""
 
     code = USAGE
 
 
 class PoorAnswer(Failure):
-    """A result that is not what was asked for."""
+    """A result that is not as good as asked for."""
 
     code = POOR
 
@@ -52,18 +52,18 @@ class DataFailure(Failure):
 
 
 class ModelFailure(Failure):
-    """A model file that cannot be read, or does not do what is asked."""
+    """A model file that cannot be read, or that cannot do what is asked."""
 
     code = MODEL
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, without the advice on other lines."""
+    """Return the first line of an error, without advice on further lines."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def tell(message: object) -> None:
-    """Say something on the error stream, in one line."""
+    """Write a message to the error stream, in one line."""
     typer.echo(f"mercer: {' '.join(str(message).split())}", err=True)
 
 
@@ -73,7 +73,8 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         with warnings.catch_warnings():
-            # Results that are not finite are looked for; the rest is for programmers.
+            # Commands check for results that are not finite; the other warnings are for
+            # programmers.
             for kind in (DeprecationWarning, FutureWarning, RuntimeWarning):
                 warnings.simplefilter("ignore", kind)
             warnings.showwarning = _tell_warning
@@ -83,8 +84,8 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
             except Failure as failure:
                 message, code = str(failure), failure.code
             except KeyboardInterrupt:
-                message, code = "interrupted; nothing was left half-written.", 130
-            except BrokenPipeError:  # the reader of a pipe has seen enough
+                message, code = "interrupted. No file was left half-written.", 130
+            except BrokenPipeError:  # whoever reads our output has closed the pipe
                 raise
             except (ImportError, OSError) as error:
                 message, code = _reason(error), USAGE
@@ -97,7 +98,7 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _reason(error: ImportError | OSError) -> str:
-    """Return what went wrong, without the number that the system has for it."""
+    """Return what went wrong, without the error number of the system."""
     told = getattr(error, "strerror", None)
     if told is None:
         return str(error)

@@ -1,4 +1,4 @@
-"""Model files: a pipeline, and notes on the columns that it was fitted to."""
+"""Model files: a pipeline, with notes about the columns that it was fitted to."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 import mercer
-from mercer.cli.failures import ModelFailure
-from mercer.cli.sources import Source, name_of, opened
-from mercer.cli.tables import ImageForm, Schema
+from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
+from mercer.cli.data.sources import Source, name_of, opened
+from mercer.cli.failures import DataFailure, ModelFailure, first_line
 from mercer.files.model_files import read_header
+from mercer.kernels.expression import to_text
 from mercer.machines.base.machine import KernelMachine
 
-__all__ = ["Model", "load_model", "save_model"]
+__all__ = ["Model", "describe_machine", "last_step", "load_model", "save_model"]
 
 #: Version of the notes.
 NOTES = 1
@@ -39,12 +42,12 @@ class Model:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What was noted at the fit."""
+        """The notes that were stored with the fit."""
         return self.header["notes"]
 
     @property
     def task(self) -> str:
-        """What the machine does."""
+        """The kind of task: classification, regression or novelty."""
         if is_classifier(self.machine):
             return "classification"
         return "regression" if is_regressor(self.machine) else "novelty"
@@ -54,10 +57,41 @@ class Model:
         """The class that novelty detection was fitted to, where there are classes."""
         return self.notes.get("normal")
 
+    def has(self, method: str) -> bool:
+        """Tell whether the machine has a method, such as ``predict_proba``."""
+        return hasattr(self.machine, method)
+
+    def ask(self, method: str, loaded: LoadedData) -> NDArray:
+        """Return what a method of the estimator returns for loaded samples."""
+        try:
+            return getattr(self.estimator, method)(loaded.X)
+        except ValueError as error:
+            raise DataFailure(f"{loaded.source}: {first_line(error)}") from error
+
 
 def last_step(estimator: Any) -> Any:
-    """Return the machine of a pipeline, or of one that is bare."""
+    """Return the machine at the end of a pipeline, or a machine itself."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def describe_machine(model: Any) -> dict[str, Any]:
+    """Return facts about a fitted machine."""
+    machine = last_step(model)
+    classes = getattr(machine, "classes_", None)
+    try:
+        kernel = to_text(machine.kernel_)
+    except ValueError:
+        kernel = repr(machine.kernel_)
+    return {
+        "machine": type(machine).__name__,
+        "kernel": kernel,
+        "classes": None if classes is None else classes.tolist(),
+        "support_vectors": len(machine.support_),
+        "converged": bool(machine.converged_),
+        "kkt_gap": float(np.max(machine.kkt_gap_)),
+        "dual_gap": float(np.sum(machine.dual_gap_)),
+        "iterations": int(np.sum(machine.n_iter_)),
+    }
 
 
 def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None:
@@ -83,8 +117,8 @@ def load_model(path: Path) -> Model:
     machine = last_step(estimator)
     if not isinstance(machine, KernelMachine) or not hasattr(machine, "support_"):
         raise ModelFailure(
-            f"{name} holds a {type(machine).__name__} that is no fitted machine. Give "
-            "a file that mercer fit has written."
+            f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
+            "Give a file that mercer fit has written."
         )
     return Model(name, estimator, header, _schema(name, estimator, header["notes"]))
 
@@ -116,7 +150,11 @@ def _schema(name: str, estimator: Any, notes: dict[str, Any]) -> Schema:
         schema = Schema(features=features, image=form, **values)
         fits = not features or sum(map(len, schema.layout().values())) == n
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFailure(f"{name}: its notes are damaged ({error!r}).") from error
+        raise ModelFailure(
+            f"{name} is damaged: its notes cannot be used ({error!r})."
+        ) from error
     if not fits or (features and len(features) != schema.n_columns):
-        raise ModelFailure(f"{name}: its notes do not fit its model of {n} features.")
+        raise ModelFailure(
+            f"{name} is damaged: its notes do not agree with its model of {n} features."
+        )
     return schema

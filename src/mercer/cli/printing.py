@@ -1,4 +1,4 @@
-"""What commands print and write: lines, JSON, and files that are whole or not there."""
+"""What commands print: lines, JSON and CSV; and whether a file may be written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 import typer
 
 from mercer.cli.failures import UsageFailure
-from mercer.runtime.writing import replacing
 
 __all__ = [
     "check_folder",
@@ -24,19 +23,20 @@ __all__ = [
     "print_pairs",
     "to_csv",
     "to_json",
-    "write",
 ]
 
 
 def check_free(paths: Iterable[Path], force: bool, inputs: Sequence[Path] = ()) -> None:
-    """Refuse to write where something is, or where nothing can be, before any work."""
+    """Refuse, before any work, to write over a file or where no file can be written."""
     for path in paths:
         if path.resolve() in [source.resolve() for source in inputs]:
-            raise UsageFailure(f"--out {path} is what is read. Give another name.")
+            raise UsageFailure(
+                f"--out {path} would overwrite what is read. Give another name."
+            )
         if path.is_dir():
             raise UsageFailure(f"{path} is a folder. Give the name of a file.")
         if path.exists() and not path.is_file():
-            continue  # a pipe or a device has no content that could be lost
+            continue  # a pipe or a device has no content to lose
         if path.exists() and not force:
             raise UsageFailure(f"{path} exists. Overwrite it with --force.")
         if not path.parent.exists():
@@ -49,17 +49,13 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise UsageFailure(f"{folder} is a file. Give a folder.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageFailure(f"the folder {folder} may not be written to. Give another.")
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file that is whole or not there."""
-    with replacing(path) as file:
-        file.write(content)
+        raise UsageFailure(
+            f"the folder {folder} may not be written to. Give another folder."
+        )
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has; numbers that are not finite are null."""
+    """Return a value that JSON can hold; numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray):
@@ -74,7 +70,7 @@ def _plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Return something as JSON."""
+    """Return a value as JSON."""
     return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -84,7 +80,7 @@ def print_json(value: Any) -> None:
 
 
 def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as text between commas."""
+    """Return a table as text, with commas between the values."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
@@ -93,7 +89,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:
-    """Print names and what they stand for, in two columns."""
+    """Print names and values in two columns."""
     width = max(map(len, pairs))
     for name, value in pairs.items():
         if value is not None:

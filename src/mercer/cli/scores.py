@@ -1,4 +1,4 @@
-"""Numbers that say how good predictions are, all by scikit-learn."""
+"""Scores of predictions, all computed by scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,55 +9,54 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import metrics
 
+from mercer.cli.data.loaded import LoadedData
+from mercer.cli.data.targets import as_values, sides, spelt_like
 from mercer.cli.failures import DataFailure
 from mercer.cli.models import Model
-from mercer.cli.predict import decisions, predictions
-from mercer.cli.tables import Table
-from mercer.cli.targets import as_values, sides, spelt_like
 
 __all__ = ["Verdict", "judge", "to_text"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A report, and what figures are drawn from."""
+    """A report, and the values from which figures are drawn."""
 
     report: dict[str, Any]
     headline: tuple[str, float]
     truth: NDArray
     predicted: NDArray
-    labels: NDArray | None = None  #: classes, of the confusion matrix
+    labels: NDArray | None = None  #: the classes in the confusion matrix
     curves: dict[str, tuple[NDArray, NDArray, NDArray]] = field(default_factory=dict)
     unknown: list[Any] = field(default_factory=list)
 
 
-def judge(model: Model, table: Table) -> Verdict:
+def judge(model: Model, loaded: LoadedData) -> Verdict:
     """Compare the predictions of a model with the target of a table."""
-    predicted = predictions(model, table)
+    predicted = model.ask("predict", loaded)
     if model.task == "regression":
-        return _regression(as_values(table), predicted)
+        return _regression(as_values(loaded), predicted)
     if model.task == "novelty":
-        truth = sides(table, model.normal)
+        truth = sides(loaded, model.normal)
         if truth is None:
             raise DataFailure(
-                f"{table.source}: the target must be 1 for normal samples and -1 for "
-                "others, or the model fitted with --normal."
+                f"{loaded.source}: the target must be 1 for normal samples and -1 for "
+                "other samples, unless the model was fitted with --normal."
             )
         classes = np.array([-1, 1])
     else:
         classes = model.machine.classes_
-        truth = spelt_like(table, classes)
-    scores = _scores(model, table, classes)
-    return _classification(truth, predicted, classes, scores, model, table)
+        truth = spelt_like(loaded, classes)
+    scores = _scores(model, loaded, classes)
+    return _classification(truth, predicted, classes, scores, model, loaded)
 
 
-def _scores(model: Model, table: Table, classes: NDArray) -> dict[str, Any]:
-    """Return a score for each class, of two classes for the second one."""
-    values = decisions(model, table)
+def _scores(model: Model, loaded: LoadedData, classes: NDArray) -> dict[str, Any]:
+    """Return a score for each class; for two classes, only for the second one."""
+    values = model.ask("decision_function", loaded)
     if values.ndim == 1:
         return {str(classes[1]): (classes[1], values)}
-    if hasattr(model.machine, "predict_proba"):
-        values = model.estimator.predict_proba(table.X)
+    if model.has("predict_proba"):
+        values = model.ask("predict_proba", loaded)
     if values.shape[1] != len(classes):
         return {}
     return {str(c): (c, values[:, k]) for k, c in enumerate(classes)}
@@ -69,7 +68,7 @@ def _classification(
     classes: NDArray,
     scores: dict[str, Any],
     model: Model,
-    table: Table,
+    loaded: LoadedData,
 ) -> Verdict:
     labels = np.unique(np.concatenate([classes, truth]))
     unknown = np.setdiff1d(truth, classes)
@@ -94,8 +93,8 @@ def _classification(
         "log_loss": None,
         "classes": _by_class(truth, predicted, labels, areas),
     }
-    if hasattr(model.machine, "predict_proba") and not len(unknown):
-        proba = model.estimator.predict_proba(table.X)
+    if model.has("predict_proba") and not len(unknown):
+        proba = model.ask("predict_proba", loaded)
         report["log_loss"] = metrics.log_loss(truth, proba, labels=classes)
     headline = "accuracy", report["accuracy"]
     return Verdict(report, headline, truth, predicted, labels, curves, unknown.tolist())

@@ -1,9 +1,11 @@
-"""The fit that a command line asks for: read, decide, check, fit, write."""
+"""The fit that a command asks for: read data, choose a machine, check, fit, save."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
-from mercer.cli.bar import Bar
+from mercer.cli.command_bar import CommandBar
+from mercer.cli.data.loaded import LoadedData, ReadOptions
+from mercer.cli.data.reading import read_data
+from mercer.cli.data.sources import name_of
+from mercer.cli.data.targets import as_classes, as_values, guess_task, sides
 from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure, first_line
-from mercer.cli.machines import TASKS, Choices, build
-from mercer.cli.models import last_step, save_model
-from mercer.cli.reading import read_table
-from mercer.cli.sources import name_of
-from mercer.cli.tables import Reading, Table
-from mercer.cli.targets import as_classes, as_values, guess_task, sides
-from mercer.kernels.expression import to_text
+from mercer.cli.models import describe_machine, save_model
+from mercer.cli.pipelines import TASKS, Choices, build
+from mercer.selection import GridSearchCV
 
-__all__ = ["METRICS", "Plan", "describe_machine", "score", "train"]
+__all__ = ["FitRequest", "train"]
 
 METRICS = {
     "classification": "accuracy",
@@ -32,16 +33,16 @@ METRICS = {
     "novelty": "share of inliers",
 }
 DEFAULTS = {"classification": "svc", "regression": "svr"}
-# Columns whose spreads differ more than this call for scaling.
+# Columns should be scaled if their spreads differ by more than this factor.
 UNEVEN = 100.0
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a fit is asked to do."""
+class FitRequest:
+    """What a fit is asked to do, and with which data."""
 
     data: Path
-    how: Reading
+    how: ReadOptions
     choices: Choices
     out: Path
     cv: int | None = None
@@ -55,147 +56,171 @@ class Plan:
         return name_of(self.data)
 
 
-def train(plan: Plan, quiet: bool, remark: Callable[[str], None]) -> dict[str, Any]:
-    """Carry a plan out, write the model, and return what there is to say about it."""
-    with Bar(quiet) as bar:
-        bar.say(f"reading {plan.source}")
-        is_novelty = TASKS.get(plan.choices.machine) == "novelty"
-        table = read_table(plan.data, replace(plan.how, needs_target=not is_novelty))
-        machine, task, why = _decide(plan, table)
-        X, y = _samples(plan, table, task)
+def train(
+    request: FitRequest, quiet: bool, remark: Callable[[str], None]
+) -> dict[str, Any]:
+    """Fit as requested, write the model, and return what there is to say about it."""
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {request.source}")
+        is_novelty = TASKS.get(request.choices.machine) == "novelty"
+        loaded = read_data(
+            request.data, replace(request.how, needs_target=not is_novelty)
+        )
+        machine, task, why = _decide(request, loaded)
+        X, y = _samples(request, loaded, task)
         is_sparse = sparse.issparse(X)
-        _remark_on_scale(plan, X, remark)
-        model = build(plan.choices, machine, table.schema, is_sparse)
-        guess = _told_guess(plan, task, why)
+        _remark_on_scale(request, X, remark)
+        model = build(request.choices, machine, loaded.schema, is_sparse)
+        guess = _told_guess(request, task, why)
         cv = None
-        if plan.cv is not None:
-            cv = _cross_validate(plan, model, X, y, task, bar, guess)
-        X, y, held_out = _hold_out(plan, X, y, task, guess)
+        if request.cv is not None:
+            cv = _cross_validate(request, model, X, y, task, bar, guess)
+        X, y, held_out = _hold_out(request, X, y, task, guess)
         started = time.perf_counter()
-        _fit(plan, bar.watch(model, "fitting"), X, y)
+        with _fitting(request):
+            bar.watch(model, "fitting").fit(X, y)
         seconds = time.perf_counter() - started
         test = _test(model, held_out, task)
     found = describe_machine(model)
-    if plan.strict and not found["converged"]:
+    if request.strict and not found["converged"]:
         raise PoorAnswer(
-            f"the fit did not converge (KKT gap {found['kkt_gap']:.2g}); {plan.out} "
+            f"the fit did not converge (KKT gap {found['kkt_gap']:.2g}); {request.out} "
             "was not written. Scale the data, lower C, or raise --max-iter or --tol."
         )
     save_model(
         model,
-        plan.out,
-        table.schema,
+        request.out,
+        loaded.schema,
         task=task,
-        target=table.schema.target,
-        scale=plan.choices.scale,
-        normal=plan.normal,
-        data=Path(plan.source).name,
+        target=loaded.schema.target,
+        scale=request.choices.scale,
+        normal=request.normal,
+        data=Path(request.source).name,
         samples=X.shape[0],
         cv=cv,
         test=test,
     )
     facts = {"task": task, "why": why, "samples": X.shape[0], "seconds": seconds}
-    columns = {"features": X.shape[1], "target": table.schema.target}
-    checks = {"cv": cv, "test": test, "model": str(plan.out)}
+    columns = {"features": X.shape[1], "target": loaded.schema.target}
+    checks = {"cv": cv, "test": test, "model": str(request.out)}
     return {**found, **facts, **columns, **checks}
 
 
-def _decide(plan: Plan, table: Table) -> tuple[str, str, str]:
+def _decide(request: FitRequest, loaded: LoadedData) -> tuple[str, str, str]:
     """Return the machine, its task, and why it is this one."""
-    if plan.choices.machine != "auto":
-        task = TASKS[plan.choices.machine]
-        if plan.normal is not None and task != "novelty":
-            raise UsageFailure("--normal is for --machine oneclass or svdd.")
-        return plan.choices.machine, task, "as asked"
-    if plan.normal is not None:
-        raise UsageFailure("--normal is for --machine oneclass or svdd.")
-    task, why = guess_task(table)
+    if request.choices.machine != "auto":
+        task = TASKS[request.choices.machine]
+        if request.normal is not None and task != "novelty":
+            raise UsageFailure("--normal is for --machine oneclass and svdd only.")
+        return request.choices.machine, task, "as asked"
+    if request.normal is not None:
+        raise UsageFailure("--normal is for --machine oneclass and svdd only.")
+    task, why = guess_task(loaded)
     return DEFAULTS[task], task, why
 
 
-def _told_guess(plan: Plan, task: str, why: str) -> str:
-    """Return what an error should add where classes were guessed to be the target."""
-    if plan.choices.machine != "auto" or task != "classification":
+def _told_guess(request: FitRequest, task: str, why: str) -> str:
+    """Return what an error should add where the target was guessed to be classes."""
+    if request.choices.machine != "auto" or task != "classification":
         return ""
-    return f" Classification was guessed, since {why}."
+    return f" Classification was guessed because {why}."
 
 
-def _samples(plan: Plan, table: Table, task: str) -> tuple[Any, NDArray | None]:
+def _samples(
+    request: FitRequest, loaded: LoadedData, task: str
+) -> tuple[Any, NDArray | None]:
     if task == "classification":
-        return table.X, as_classes(table)
+        return loaded.X, as_classes(loaded)
     if task == "regression":
-        return table.X, as_values(table)
-    if plan.normal is None:
-        return table.X, None
-    side = sides(table, plan.normal)
+        return loaded.X, as_values(loaded)
+    if request.normal is None:
+        return loaded.X, None
+    side = sides(loaded, request.normal)
     if side is None or not (side == 1).any():
         raise DataFailure(
-            f"{table.source} has no row of the class {plan.normal!r} (--normal). Name "
-            "the column of the classes: --target."
+            f"{loaded.source} has no row of the class {request.normal!r} (--normal). "
+            "Name the column that has the classes with --target."
         )
-    return table.X[side == 1], None
+    return loaded.X[side == 1], None
 
 
-def _remark_on_scale(plan: Plan, X: Any, remark: Callable[[str], None]) -> None:
-    if plan.choices.scale != "none" or sparse.issparse(X) or X.shape[0] < 2:
+def _remark_on_scale(
+    request: FitRequest, X: Any, remark: Callable[[str], None]
+) -> None:
+    if request.choices.scale != "none" or sparse.issparse(X) or X.shape[0] < 2:
         return
     spreads = X.std(axis=0)
     spreads = spreads[spreads > 0]
     if len(spreads) and spreads.max() > UNEVEN * spreads.min():
         ratio = spreads.max() / spreads.min()
-        if plan.how.size is None and not plan.data.is_dir():
+        if request.how.size is None and not request.data.is_dir():
             remark(
                 f"the spreads of the columns differ by a factor of {ratio:.0f}; "
                 "--scale standard may give a better model."
             )
 
 
-def _fit(plan: Plan, model: Any, X: Any, y: NDArray | None) -> None:
+@contextmanager
+def _fitting(request: FitRequest) -> Iterator[None]:
+    """Say that the data are at fault where a fit refuses them."""
     try:
-        model.fit(X) if y is None else model.fit(X, y)
+        yield
     except ValueError as error:
         why = first_line(error)
-        if plan.choices.scale != "none" and "contains NaN" in str(error):
-            # The values are finite as they are read.
-            why = f"--scale {plan.choices.scale}: some values are too large to scale."
-        raise DataFailure(f"{plan.source}: {why}") from error
+        if request.choices.scale != "none" and "contains NaN" in str(error):
+            # The values that were read are finite, so that scaling made them infinite.
+            scale = request.choices.scale
+            why = f"--scale {scale}: some values are too large to scale."
+        raise DataFailure(f"{request.source}: {why}") from error
 
 
-def score(model: Any, X: Any, y: NDArray | None) -> float:
-    """Return the metric of the model's task."""
+def _score(model: Any, X: Any, y: NDArray | None = None) -> float:
+    """Return the metric of the model's task; without targets, the share of inliers."""
     if y is None:
         return float(np.mean(model.predict(X) == 1))
     return float(model.score(X, y))
 
 
 def _cross_validate(
-    plan: Plan,
+    request: FitRequest,
     model: Any,
     X: Any,
     y: NDArray | None,
     task: str,
-    bar: Bar,
+    bar: CommandBar,
     guess: str,
 ) -> dict[str, Any]:
-    n_folds, n = int(plan.cv or 0), X.shape[0]
+    n_folds, n = int(request.cv or 0), X.shape[0]
     if not 2 <= n_folds <= n:
-        raise UsageFailure(f"--cv must be from 2 to {n}, the samples; got {n_folds}.")
+        raise UsageFailure(
+            f"--cv must be from 2 to {n}, the number of samples; got {n_folds}."
+        )
     kind: Any = KFold
     if task == "classification" and y is not None:
         classes, counts = np.unique(y, return_counts=True)
         if counts.min() < n_folds:
             rare = classes[counts.argmin()].item()
             raise DataFailure(
-                f"{plan.source}: --cv {n_folds} needs {n_folds} samples of every "
+                f"{request.source}: --cv {n_folds} needs {n_folds} samples of every "
                 f"class; {rare!r} has {counts.min()}.{guess}"
             )
         kind = StratifiedKFold
-    folds = kind(n_folds, shuffle=True, random_state=plan.choices.seed)
-    scores = []
-    for k, (train, test) in enumerate(folds.split(X, y), start=1):
-        part = bar.watch(clone(model), f"fold {k} of {n_folds}")
-        _fit(plan, part, X[train], None if y is None else y[train])
-        scores.append(score(part, X[test], None if y is None else y[test]))
+    bar.begin(f"cross-validating with {n_folds} folds")
+    search = GridSearchCV(
+        model,
+        {},
+        scoring=_score if y is None else None,
+        n_jobs=request.choices.n_jobs,
+        refit=False,
+        cv=kind(n_folds, shuffle=True, random_state=request.choices.seed),
+        verbose=int(bar.is_drawn),
+        error_score="raise",
+    )
+    with _fitting(request), warnings.catch_warnings():
+        # Some machines and features cannot share them, which changes no score.
+        warnings.filterwarnings("ignore", "Kernel values could not be shared")
+        found = search.fit(X, y).cv_results_
+    scores = [float(found[f"split{k}_test_score"][0]) for k in range(n_folds)]
     return {
         "folds": n_folds,
         "metric": METRICS[task],
@@ -206,27 +231,27 @@ def _cross_validate(
 
 
 def _hold_out(
-    plan: Plan, X: Any, y: NDArray | None, task: str, guess: str
+    request: FitRequest, X: Any, y: NDArray | None, task: str, guess: str
 ) -> tuple[Any, NDArray | None, tuple[Any, NDArray | None] | None]:
-    size = plan.test_size
+    size = request.test_size
     if size is None:
         return X, y, None
     if not 0 < size < X.shape[0] or (size >= 1 and size % 1):
         raise UsageFailure(
             "--test-size must be a share between 0 and 1 or a whole number below "
-            f"{X.shape[0]}, the samples; got {size:g}."
+            f"{X.shape[0]}, the number of samples; got {size:g}."
         )
     rows = np.arange(X.shape[0])
     try:
         train, test = train_test_split(
             rows,
             test_size=size if size < 1 else int(size),
-            random_state=plan.choices.seed,
+            random_state=request.choices.seed,
             stratify=y if task == "classification" else None,
         )
     except ValueError as error:
         raise DataFailure(
-            f"{plan.source}: --test-size {size:g}: {error}{guess}"
+            f"{request.source}: --test-size {size:g}: {error}{guess}"
         ) from error
     if y is None:
         return X[train], None, (X[test], None)
@@ -237,25 +262,5 @@ def _test(model: Any, held_out: Any, task: str) -> dict[str, Any] | None:
     if held_out is None:
         return None
     X, y = held_out
-    value = score(model, X, y)
+    value = _score(model, X, y)
     return {"metric": METRICS[task], "score": value, "samples": X.shape[0]}
-
-
-def describe_machine(model: Any) -> dict[str, Any]:
-    """Return what a fitted machine says of itself."""
-    machine = last_step(model)
-    classes = getattr(machine, "classes_", None)
-    try:
-        kernel = to_text(machine.kernel_)
-    except ValueError:
-        kernel = repr(machine.kernel_)
-    return {
-        "machine": type(machine).__name__,
-        "kernel": kernel,
-        "classes": None if classes is None else classes.tolist(),
-        "support_vectors": len(machine.support_),
-        "converged": bool(machine.converged_),
-        "kkt_gap": float(np.max(machine.kkt_gap_)),
-        "dual_gap": float(np.sum(machine.dual_gap_)),
-        "iterations": int(np.sum(machine.n_iter_)),
-    }

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 from mercer.core.problem import DualProblem, Layout, layout
-from mercer.core.rows import add_rows, gather_square
+from mercer.core.tiles import add_rows, gather_square
 
 __all__ = [
     "Outcome",

@@ -1,7 +1,7 @@
 """Whether the arrays of a fitted model fit together.
 
-Compiled code does not look at the bounds of arrays, and a NaN among coefficients gives
-answers that look like any others. So what comes from a file is checked.
+Compiled code does not check the bounds of arrays, and a NaN among coefficients gives
+answers that look like any others. So a model that comes from a file is checked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_fitted(part: Any) -> None:
 
 
 def _numbers(model: Any, name: str, *shape: int | None) -> Any:
-    """Return an attribute that must be finite numbers of a shape; None fits any."""
+    """Return an attribute that must be finite numbers; None in a shape fits all."""
     value = getattr(model, name)
     if not (isinstance(value, np.ndarray) or sparse.issparse(value)):
         raise ValueError(f"{name} is a {type(value).__name__}, not an array")
@@ -87,7 +87,7 @@ def _width(model: Any) -> int:
 
 
 def _check_kernels(kernels: Any, X: Any) -> None:
-    """Let kernels check their parameters and columns, on a sample of the fit."""
+    """Let kernels check their parameters and columns, on one sample of the fit."""
     for kernel in kernels if isinstance(kernels, list | tuple) else [kernels]:
         if not isinstance(kernel, Kernel):
             raise ValueError(f"kernel_ is a {type(kernel).__name__}, not a kernel")
@@ -98,14 +98,14 @@ def _check_kernels(kernels: Any, X: Any) -> None:
 def _check_machine(model: Any) -> None:
     n, d = len(model.support_), _width(model)
     given = isinstance(model.kernel_, Precomputed)
-    # A machine of several matrices has their number before the two others.
+    # For several matrices, the shape begins with their number.
     n_seen = model.shape_fit_[-2]
     _indices(model, "support_", min(n_seen, d) if given else n_seen, n)
     vectors = _numbers(model, "support_vectors_", *((0, 0) if given else (n, d)))
     _check_kernels(model.kernel_, vectors)
     counts = _indices(model, "n_support_", n + 1, None)
     if counts.sum() != n:
-        raise ValueError(f"n_support_ counts {counts.sum()} samples, and there are {n}")
+        raise ValueError(f"n_support_ counts {counts.sum()} samples, but there are {n}")
     n_tasks = 1
     rows = {1}
     if isinstance(model, KernelClassifier):
@@ -134,7 +134,7 @@ def _check_classes(model: Any) -> int:
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
         raise ValueError("classes_ is not an array of two or more classes")
     if len(set(classes.tolist())) < len(classes):
-        raise ValueError("classes_ has a class twice")
+        raise ValueError("classes_ has the same class twice")
     _numbers(model, "class_weight_", len(classes))
     return len(classes)
 
@@ -166,11 +166,11 @@ def _check_feature_space(model: Any, n: int) -> None:
     X = model.X_fit_
     if isinstance(model.kernel_, Precomputed):
         if n != d:
-            raise ValueError(f"there are {n} samples, and the matrix has {d}")
+            raise ValueError(f"there are {n} samples, but the matrix has {d} columns")
         _numbers(model, "X_fit_", *((n, d) if X.shape[0] else (0, 0)))
     else:
         _numbers(model, "X_fit_", n, d)
-        if model.kernel_ is not None:  # as it is for a function of the user
+        if model.kernel_ is not None:  # None stands for a function of the user
             _check_kernels(model.kernel_, X)
 
 
@@ -229,7 +229,7 @@ def _check_stream(model: Any) -> None:
         # The matrix has room for more rows, whose values are not set.
         matrix = held.gram.matrix[:n_columns, :n_columns]
         if matrix.shape != (n_columns, n_columns) or not np.isfinite(matrix).all():
-            raise ValueError("the kernel values are not finite, or too few")
+            raise ValueError("kernel values are missing or not finite")
     elif n_tasks != (1 if n_classes == 2 else n_classes):
         raise ValueError(f"there are {n_tasks} tasks for {n_classes} classes")
     else:
@@ -238,13 +238,13 @@ def _check_stream(model: Any) -> None:
 
 
 def _check_transformer(model: Any) -> None:
-    # What cuts and filters images has learnt a few numbers at most.
+    # Transformers of images learn a few numbers at most.
     for name, value in vars(model).items():
         if isinstance(value, np.ndarray) and name.endswith("_"):
             _numbers(model, name, *value.shape)
 
 
-#: For each class, an attribute that only fitted models have, and what they must pass.
+#: For each class, an attribute that only fitted models have, and their check.
 CHECKS: dict[type, tuple[str, Callable[[Any], None]]] = {
     KernelMachine: ("support_", _check_machine),
     MKLClassifier: ("weights_", _check_several_kernels),

@@ -24,7 +24,7 @@ from mercer.runtime.writing import replacing
 
 __all__ = ["export_libsvm"]
 
-# LIBSVM's labels are of the type int of C.
+# LIBSVM's labels have the type int of C.
 LARGEST_LABEL = 2**31 - 1
 
 
@@ -33,9 +33,9 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     """Write a fitted model as a file for LIBSVM's ``svm-predict``.
 
     Numbers are written so that they are read back exactly. Columns of the data are
-    numbered from 1, as LIBSVM does. With ``probability=True`` the file has
-    probabilities too: ``svm-predict -b 1`` then predicts as the model does, the most
-    probable class, and without the option by votes.
+    numbered from 1, as in LIBSVM. With ``probability=True`` the file has probabilities,
+    too: ``svm-predict -b 1`` then predicts the most probable class, as the model does,
+    and without this option it predicts by votes.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
         Fitted; two classes or one-vs-one, a linear, polynomial, RBF, sigmoid or
         precomputed kernel, and whole numbers as classes.
     path : str or path
-        The file; it is replaced only when the new one is whole.
+        The file; an older one is replaced only when the new one is complete.
 
     Raises
     ------
     ValueError
-        If LIBSVM has no such model.
+        If LIBSVM does not have such a model.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def _whole(classes: NDArray) -> list[int]:
         raise ValueError(
             f"LIBSVM's classes are whole numbers up to {LARGEST_LABEL}; got "
             f"{', '.join(map(repr, classes[:3].tolist()))}"
-            f"{', ...' if len(classes) > 3 else ''}. Number them, e.g. with "
-            "LabelEncoder, and fit again."
+            f"{', ...' if len(classes) > 3 else ''}. Number them, for "
+            "example with LabelEncoder, and fit again."
         )
     return [int(value) for value in classes]
 

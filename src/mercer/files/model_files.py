@@ -1,9 +1,9 @@
-"""Model files from which no code is run.
+"""Model files that are read without running code from them.
 
 A file is a zip archive as skops writes it: ``schema.json``, which names types and
-values, and one file for each array; beside them ``mercer.json`` with the version of the
-format, and notes. Sizes that the file does not bear out and types that are not on a
-list are refused before anything is built, and arrays that do not fit together after it.
+values, and one file for each array. Beside them, ``mercer.json`` has the version of the
+format and the notes. Before anything is built, false sizes and types that are not on a
+list are refused; after that, arrays that do not fit together are refused.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from mercer.runtime.writing import replacing
 
 __all__ = ["FORMAT", "load", "read_header", "save"]
 
-#: Version of the format; a reader takes files up to its own.
+#: Version of the format; a reader accepts files up to its own version.
 FORMAT = 1
 
-# Where the types are that a file may hold: the public estimators and kernels of these.
+# A file may hold the public estimators and kernels of these modules.
 MODULES = ("mercer", "mercer.images", "mercer.kernels")
-# A function cannot be stored, and the base class is no kernel.
+# A function cannot be stored, and the base class is not a kernel.
 REFUSED = (Custom, Pairwise, Kernel)
 # Sparse data, columns of kernels, and the kernels of models that `to_sklearn` has made.
 MORE_TYPES = (
@@ -56,28 +56,28 @@ def save(
 ) -> None:
     """Write a model to a file from which :func:`load` reads it without running code.
 
-    The file takes the place of an older one only when it is whole and on the disk.
-    Callbacks of the model are not stored. It needs skops (``mercer[all]``).
+    An older file is replaced only when the new one is complete and on the disk.
+    Callbacks of the model are not stored. Model files need skops (``mercer[all]``).
 
     Parameters
     ----------
     model : estimator
-        A model of Mercer, fitted or not, or a pipeline of scikit-learn with one inside.
-        Of a search, save ``best_estimator_``.
+        A model of Mercer, fitted or not, or a pipeline of scikit-learn that contains
+        one. After a search, save its ``best_estimator_``.
     path : str or path
         The file; ".skops" is a good ending.
     trusted : iterable of types, default=()
-        Types of your own that the model holds, such as kernels. They are needed again
-        to load it.
+        Types of your own that the model holds, such as kernels. :func:`load` needs them
+        again.
     notes : dict, default=None
-        What the file shall say about the model: text, numbers, lists and dicts of them,
-        stored as JSON. :func:`mercer.files.model_files.read_header` returns them.
+        Notes about the model: text, numbers, and lists and dicts of them, stored as
+        JSON. :func:`mercer.files.read_header` returns them.
 
     Raises
     ------
     TypeError
-        If the model holds what cannot be stored safely, above all a function, or the
-        notes are no JSON.
+        If the model holds something that cannot be stored safely, such as a function,
+        or if the notes cannot be written as JSON.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def save(
     """
     skops = _skops()
     if not isinstance(model, BaseEstimator) or isinstance(model, type):
-        raise TypeError(f"save takes an estimator, got {type(model).__name__}.")
+        raise TypeError(f"save takes an estimator; got {type(model).__name__}.")
     header = _header(notes)
     names = _allowed(trusted)
     content = io.BytesIO(_dump(skops, model))
@@ -110,10 +110,10 @@ def save(
 
 @public("mercer")
 def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
-    """Read a model that :func:`save` has written; no code of the file is run.
+    """Read a model that :func:`save` has written, without running code of the file.
 
     Only estimators and kernels of Mercer, estimators that skops trusts, and arrays are
-    built; anything else in the file is an error.
+    built. Anything else in the file is an error.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     Raises
     ------
     ValueError
-        If the file is none of Mercer's, is damaged, comes from a newer version, or
-        holds other types.
+        If the file is not a model file of Mercer, is damaged, comes from a newer
+        version, or holds other types.
     """
     skops = _skops()
     names = _allowed(trusted)
@@ -155,7 +155,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
 
 @public("mercer.files")
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Return what a model file says of itself; the model is not read.
+    """Return the versions and notes in a model file, without reading the model.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     Returns
     -------
     dict
-        The version of the "format", those of "mercer" and the packages that wrote the
-        file, and "notes", empty if it was saved without.
+        The version of the "format", the versions of "mercer" and of the packages that
+        wrote the file, and the "notes", which are empty if there are none.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _skops() -> Any:
-    """Import skops when it is needed: it is an extra, and takes seconds."""
+    """Import skops only when it is needed: it is an extra, and slow to import."""
     try:
         return import_module("skops.io")
     except ImportError as error:
@@ -213,15 +213,15 @@ def _full_name(kind: type) -> str:
 
 def _trusted_name(kind: type) -> str:
     if not isinstance(kind, type):
-        raise TypeError(f"trusted takes types, got {kind!r}.")
+        raise TypeError(f"trusted takes types; got {kind!r}.")
     if kind in (Custom, Pairwise):
         raise TypeError(
             f"{kind.__name__} cannot be trusted: its function cannot be stored."
         )
     if "." in kind.__qualname__:
         raise TypeError(
-            f"{kind.__qualname__} is defined inside something else, where loading "
-            "would not find it. Define it at the top of a module."
+            f"{kind.__qualname__} is defined inside a class or function, where load "
+            "would not find it. Define it at the top level of a module."
         )
     return _full_name(kind)
 
@@ -249,19 +249,20 @@ def _why_not(model: BaseEstimator, unknown: list[str]) -> str:
             "trust."
         )
     if any(kind.startswith("sklearn.callback.") for kind in unknown):
-        hint = "Take the callbacks off: set_callbacks()."
+        hint = "Remove the callbacks with set_callbacks()."
     else:
         hint = (
             "If you know these types, pass save(model, path, trusted=[...]), and the "
             "same to load; or use pickle or joblib for files that you trust."
         )
     return (
-        f"This {name} holds what cannot be stored safely: {', '.join(unknown)}. {hint}"
+        f"This {name} holds types that cannot be stored safely: {', '.join(unknown)}. "
+        f"{hint}"
     )
 
 
 def _check_readable(model: BaseEstimator, content: io.BytesIO) -> None:
-    """Refuse now what :func:`load` would refuse."""
+    """Refuse a model now that :func:`load` would refuse later."""
     try:
         with ZipFile(content) as archive:
             check_archive(archive, len(content.getbuffer()))
@@ -273,7 +274,7 @@ def _check_readable(model: BaseEstimator, content: io.BytesIO) -> None:
 
 
 def _check_keys(model: BaseEstimator, state: Any) -> None:
-    """Refuse dicts that would come back changed: their keys are stored as text."""
+    """Refuse dicts whose keys would change, since keys are stored as text."""
     if isinstance(state, list):
         for value in state:
             _check_keys(model, value)
@@ -302,7 +303,7 @@ def _header(notes: Mapping[str, Any] | None) -> str:
         return json.dumps(header, indent=2, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"notes must be text, numbers, lists and dicts of them: {error}."
+            f"notes must be text, numbers, or lists and dicts of them: {error}."
         ) from error
 
 
@@ -310,7 +311,7 @@ def _read_header(data: bytes, path: Any) -> Any:
     if not data.startswith(b"PK"):
         raise ValueError(
             f"{path} is not a model file of Mercer. Give a file that mercer.save has "
-            "written; those of pickle and joblib have their own loaders."
+            "written; read files of pickle and joblib with pickle and joblib."
         )
     try:
         with ZipFile(io.BytesIO(data)) as archive:
@@ -327,8 +328,8 @@ def _read_header(data: bytes, path: Any) -> Any:
     if header is None:
         raise ValueError(
             f"{path} is an archive, but not a model file of Mercer: it has no "
-            f"{HEADER}. Give a file that mercer.save has written; what skops has "
-            "written is read by skops.io.load."
+            f"{HEADER}. Give a file that mercer.save has written; read files of "
+            "skops with skops.io.load."
         )
     return header
 
@@ -336,7 +337,7 @@ def _read_header(data: bytes, path: Any) -> Any:
 def _check_header(header: Any, path: Any) -> None:
     number = header.get("format") if isinstance(header, dict) else None
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(_damaged(path, f"no version of the format in {HEADER}"))
+        raise ValueError(_damaged(path, f"{HEADER} has no version of the format"))
     if number > FORMAT:
         mine = import_module("mercer").__version__
         raise ValueError(
@@ -345,7 +346,7 @@ def _check_header(header: Any, path: Any) -> None:
             "-U mercer."
         )
     if not isinstance(header.get("notes", {}), dict):
-        raise ValueError(_damaged(path, f"the notes in {HEADER} are no table"))
+        raise ValueError(_damaged(path, f"the notes in {HEADER} are not a dict"))
 
 
 def _damaged(path: Any, why: object) -> str:
@@ -356,7 +357,7 @@ def _damaged(path: Any, why: object) -> str:
 
 
 def _parts(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
-    """Walk over all that an object is made of, each part once."""
+    """Yield an object and everything that it consists of, each part once."""
     if id(thing) in seen or isinstance(thing, str | type):
         return
     seen[id(thing)] = thing

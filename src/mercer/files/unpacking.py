@@ -1,9 +1,9 @@
-"""What a model file may hold, checked before any of it is unpacked.
+"""Checks of the content of a model file, before any of it is unpacked.
 
-A file of a few megabytes must not become gigabytes of memory, whatever it claims:
-:func:`mercer.save` does not compress, so no member may be larger than the file; each
-member is there because the schema names it, once; and an array has the bytes that its
-shape and type ask for.
+A file of a few megabytes must not fill gigabytes of memory, whatever it claims.
+:func:`mercer.save` does not compress, so that the members together cannot be larger
+than the file. The schema must name each member, for one object only, and an array must
+have as many bytes as its shape and type require.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ HEADER, SCHEMA = "mercer.json", "schema.json"
 # SciPy compresses the arrays of a sparse matrix, in a zip archive inside the file.
 SPARSE = {f"{name}.npy" for name in ("data", "indices", "indptr", "shape", "format")}
 SPARSE_OPTIONAL = {"_is_array.npy"}
-# Bytes of a sparse matrix that are always fine, and how many for a byte in the file:
-# real data stay far below, and the worst that the compression can do is 1000.
+# A sparse matrix may have so many bytes in any case, and so many for each byte in the
+# file: real data stay far below that, and compression reaches a factor of 1000 at most.
 SMALL, MOST_PER_BYTE = 2**26, 100
 
 
@@ -33,11 +33,11 @@ class _Named(NamedTuple):
 
     file: Any
     loader: Any
-    key: Any  #: by which nodes are told apart when the file is loaded
+    key: Any  #: what tells nodes apart when the file is loaded
 
 
 def check_archive(archive: ZipFile, size: int) -> None:
-    """Raise ValueError if a file of so many bytes holds what it should not."""
+    """Raise ValueError if a file of ``size`` bytes holds anything that it must not."""
     members = {member.filename: member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("two members have the same name")
@@ -54,7 +54,7 @@ def check_archive(archive: ZipFile, size: int) -> None:
         if found.file not in members:
             raise ValueError(f"{found.file} is missing")
         if found.key is None or keys.setdefault(found.file, found.key) != found.key:
-            raise ValueError(f"{found.file} is there for several objects")
+            raise ValueError(f"{found.file} is used for several objects")
     if unlisted := sorted(set(members) - {HEADER, SCHEMA, *keys}):
         raise ValueError(f"{SCHEMA} does not name {unlisted[0]}")
     for found in named:
@@ -66,7 +66,7 @@ def check_archive(archive: ZipFile, size: int) -> None:
 
 
 def _walk(state: Any) -> Iterator[_Named]:
-    """Walk over the schema, and yield what names a member."""
+    """Yield the nodes of the schema that name a member."""
     waiting = [state]
     while waiting:
         state = waiting.pop()
@@ -79,14 +79,14 @@ def _walk(state: Any) -> Iterator[_Named]:
         if isinstance(loader, str) and isinstance(state.get("file"), str):
             yield _Named(state["file"], loader, state.get("__id__"))
         if loader == "NdArrayNode" and state.get("type") == "json":
-            # Lists inside lists that share their parts could grow without bound.
+            # Nested lists that share their parts could become arbitrarily large.
             shape = state.get("shape", {})
             if len(shape.get("content", ())) != 1:
                 raise ValueError("an array of objects has more than one dimension")
 
 
 def _check_array(file: Any, name: str, size: int) -> None:
-    """Compare the shape and type of an array with the bytes that are there."""
+    """Compare the shape and type of an array with the number of its bytes."""
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):
         raise ValueError(f"{name} has the unknown version {version}")

@@ -38,7 +38,7 @@ class NuSVC(KernelClassifier):
     nu : float, default=0.5
         Between 0 and 1.
     kernel : str, callable or Kernel, default="rbf"
-        As for :class:`~mercer.SVC`.
+        The kernel, as in :class:`~mercer.SVC`.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
@@ -46,33 +46,35 @@ class NuSVC(KernelClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multiclass : {"ovo", "ovr", "ecoc"}, default="ovo"
-        As for :class:`~mercer.SVC`, and so are the next four.
+        As in :class:`~mercer.SVC`, like ``decode``, ``code``, ``probability``,
+        ``class_weight`` and ``positive_weight``.
     decode : str, default="auto"
     code : str or array of shape (n_classes, n_tasks), default=None
     probability : bool, default=False
     class_weight : dict or "balanced", default=None
     positive_weight : float or array of shape (n_classes,), default=1.0
     solver : str, default="auto"
-        "auto", "smo" or "decompose", or a textbook method.
+        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left, before scaling.
+        Largest violation of the optimality conditions at the end, before scaling.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory.
+        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
+        the free memory.
     max_iter : int, default=-1
-        Limit on steps for each machine; -1 is ten million, or a hundred for each
-        variable if that is more.
+        Largest number of steps for each machine; -1 means ten million, or a hundred for
+        each variable if that is more.
     shrinking : bool, default=True
-        Whether to leave aside variables that are unlikely to move.
+        Whether to set aside variables that are unlikely to change.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has a column per class or per machine.
     break_ties : bool, default=False
-        Whether ``predict`` settles equal votes by the decision values.
+        Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use.
+        Number of threads; None means as many as BLAS may use.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the folds of ``probability`` and random codes.
+        Seed of the folds of ``probability`` and of random codes.
 
     Attributes
     ----------
@@ -86,7 +88,7 @@ class NuSVC(KernelClassifier):
         For the linear kernel.
     code_ : ndarray of shape (n_classes, n_tasks)
     probA_, probB_ : ndarray of shape (n_tasks,)
-        Sigmoids of the machines, where there are probabilities.
+        Parameters of the machines' sigmoids, with ``probability=True``.
     kernel_ : Kernel
     class_weight_ : ndarray of shape (n_classes,)
     objective_ : ndarray of shape (n_tasks,)
@@ -180,7 +182,7 @@ class NuSVC(KernelClassifier):
         y : array of shape (n_samples,)
             The classes.
         sample_weight : array of shape (n_samples,), default=None
-            Factors of the upper bounds by sample.
+            Factors of the upper bounds, one for each sample.
 
         Returns
         -------
@@ -196,8 +198,8 @@ class NuSVC(KernelClassifier):
         most = 2.0 * smaller / weight.sum()
         if self.nu > most * (1 + 1e-12):
             raise ValueError(
-                f"specified nu is infeasible: nu={self.nu:g}, and the smaller side of "
-                f"two classes allows at most {most:.4g}. Lower nu, or use class_weight."
+                f"specified nu is infeasible: nu={self.nu:g}, but the weights of two "
+                f"classes allow at most {most:.4g}. Lower nu, or use class_weight."
             )
 
     def _rescaled(self, solutions: list[Solution]) -> list[Solution]:

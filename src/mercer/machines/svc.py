@@ -31,72 +31,75 @@ class SVC(KernelClassifier):
         \max_\beta \; y^T \beta - \tfrac12 \beta^T K \beta
             \quad\text{with}\quad 0 \le y_i \beta_i \le C_i, \; \sum_i \beta_i = 0.
 
-    Several classes are told apart by several such machines (see ``multiclass``), which
-    share one Gram matrix.
+    More than two classes need several such machines (see ``multiclass``), which share
+    one Gram matrix.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of a margin violation; infinite for a hard margin.
+        Penalty of margin violations; infinity for a hard margin.
     kernel : str, callable or Kernel, default="rbf"
-        A kernel of :mod:`mercer.kernels`, its text form such as
+        A kernel of :mod:`mercer.kernels`, an expression such as
         ``"rbf(gamma=0.1) + linear"``, a name ("linear", "poly", "rbf", "sigmoid",
-        "precomputed", ...), or a function of two matrices.
+        "precomputed", ...), or a function that takes two matrices of samples and
+        returns the matrix of kernel values.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid": 1 / (d var X), 1 / d,
-        or a number.
+        Coefficient of the kernels "rbf", "poly" and "sigmoid". "scale" is
+        1 / (n_features * X.var()), "auto" is 1 / n_features.
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multiclass : {"ovo", "ovr", "ecoc"}, default="ovo"
         One machine for each pair of classes, for each class against the rest, or for
         each column of an error-correcting output code.
     decode : str, default="auto"
-        How decision values become a class. "votes": most machines for it. "margin":
-        largest sum of decision values. "hamming": signs closest to the code. "loss":
-        least sum of hinge losses. "barycentre": as "hamming", and among equals the
-        nearest class mean. "platt": largest probability. "auto": votes for one-vs-one,
-        margin for one-vs-rest, loss for ECOC; with ``probability`` always "platt".
+        How decision values become a class. "votes" takes the class for which most
+        machines decide, "margin" the one with the largest sum of decision values,
+        "hamming" the one whose code is closest to the signs of the decision values,
+        "loss" the one with the smallest sum of hinge losses, and "platt" the most
+        probable one. "barycentre" is "hamming" with ties broken by the nearest class
+        mean. "auto" is "votes" for one-vs-one, "margin" for one-vs-rest, "loss" for
+        ECOC, and always "platt" with ``probability``.
     code : str or array of shape (n_classes, n_tasks), default=None
-        For ECOC: "hadamard", "exhaustive", "dietterich15", "random-dense",
-        "random-sparse", or a matrix of -1, 0 and 1. None is exhaustive for up to four
-        classes, else Hadamard.
+        The code for ECOC: "hadamard", "exhaustive", "dietterich15", "random-dense",
+        "random-sparse", or a matrix of -1, 0 and 1. None means "exhaustive" for up to
+        four classes and "hadamard" for more.
     probability : bool, default=False
-        Whether to fit what ``predict_proba`` needs: five more problems on the same Gram
-        matrix for each machine. ``predict`` then returns the most probable class.
-        Probabilities are those of a population in which classes and samples have the
-        weights that were given.
+        Whether to enable ``predict_proba``. Each machine then needs five more problems
+        on the same Gram matrix, and ``predict`` returns the most probable class.
+        Classes and samples count with their weights in the probabilities.
     class_weight : dict or "balanced", default=None
-        Factors of C by class.
+        Factors of C, one for each class.
     positive_weight : float or array of shape (n_classes,), default=1.0
-        For one-vs-rest: factor of C on the positive side.
+        Factor of C on the positive side, for one-vs-rest only.
     solver : str, default="auto"
-        "smo": pairs, on the whole Gram matrix. "decompose": working sets, on rows
-        computed when needed. "auto": the faster of the two. "simplified", "random",
-        "platt", "wss1", "wss2": textbook methods, for study.
+        "smo" changes pairs of variables and needs the whole Gram matrix. "decompose"
+        solves working sets and computes rows of the matrix when it needs them. "auto"
+        chooses the faster of the two. "simplified", "random", "platt", "wss1" and
+        "wss2" are textbook methods, for study.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left.
+        Largest violation of the optimality conditions at the end.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory; "auto" is what is needed, at
-        most a quarter of the memory that is free.
+        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
+        the free memory.
     max_iter : int, default=-1
-        Limit on steps for each machine; -1 is ten million, or a hundred for each
-        variable if that is more.
+        Largest number of steps for each machine; -1 means ten million, or a hundred for
+        each variable if that is more.
     shrinking : bool, default=True
-        Whether to leave aside variables that are unlikely to move.
+        Whether to set aside variables that are unlikely to change.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has a column per class or per machine.
     break_ties : bool, default=False
-        Whether ``predict`` settles equal votes by the decision values.
+        Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the folds of ``probability``, random codes, and the solvers "random" and
-        "simplified".
+        Seed of the folds of ``probability``, of random codes, and of the solvers
+        "random" and "simplified".
 
     Attributes
     ----------
@@ -106,39 +109,40 @@ class SVC(KernelClassifier):
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
     n_support_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
-        Signed coefficients; for one-vs-one laid out as in scikit-learn, else a row for
-        each machine.
+        Signed coefficients, for one-vs-one in the layout of scikit-learn, otherwise
+        with a row for each machine.
     intercept_ : ndarray of shape (n_tasks,)
     coef_ : ndarray of shape (n_tasks, n_features)
         Weights of the features, for the linear kernel.
     code_ : ndarray of shape (n_classes, n_tasks)
-        On which side of each machine a class is: 1, -1, or 0 for neither.
+        The side of each class in each machine: 1, -1, or 0 for neither.
     probA_, probB_ : ndarray of shape (n_tasks,)
-        Sigmoids of the machines, where there are probabilities.
+        Parameters of the machines' sigmoids, with ``probability=True``.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The kernel, with numbers for all of its parameters.
     class_weight_ : ndarray of shape (n_classes,)
     objective_ : ndarray of shape (n_tasks,)
         The dual objective, to be minimised, of each machine.
     dual_gap_ : ndarray of shape (n_tasks,)
-        Primal minus dual objective: how far from optimal each machine can be. Infinite
-        where the problem is not convex.
+        Primal minus dual objective, which bounds how far each machine is from the
+        optimum. It is infinite if the problem is not convex.
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions.
     n_iter_ : ndarray of shape (n_tasks,)
     converged_ : bool
         Whether every machine is certified to ``tol``, rounding errors included.
     is_convex_ : bool or None
-        Whether the problems are known to be convex. True: a converged machine is
-        optimal to within ``dual_gap_``. False: the kernel is not positive
-        semi-definite, such as "sigmoid"; a converged machine is stationary, but another
-        may be better, and ``dual_gap_`` is infinite. None: the kernel is a function or
-        a matrix of one's own and too large for a full test; a part of it passed.
+        Whether the problems are known to be convex. If True, a converged machine is
+        optimal to within ``dual_gap_``. If False, the kernel is not positive
+        semi-definite, such as "sigmoid": a converged machine is stationary, but another
+        one may be better, and ``dual_gap_`` is infinite. None means that the kernel is
+        the user's function or matrix, that it is too large for a full test, and that a
+        part of it passed the test.
     fit_status_ : int
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
         Shape of the samples.
 
@@ -223,7 +227,7 @@ class SVC(KernelClassifier):
         y : array of shape (n_samples,)
             The classes.
         sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample.
+            Factors of C, one for each sample.
 
         Returns
         -------

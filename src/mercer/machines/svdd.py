@@ -26,7 +26,7 @@ __all__ = ["SVDD"]
 
 @public("mercer")
 class SVDD(OutlierMixin, SingleMachine):
-    r"""The smallest ball in feature space that holds the samples, or most of them.
+    r"""The smallest ball in feature space that contains the samples, or most of them.
 
     With the centre :math:`a = \sum_i \alpha_i \phi(x_i)`,
 
@@ -40,9 +40,9 @@ class SVDD(OutlierMixin, SingleMachine):
     ----------
     C : float, default=None
         Largest coefficient of a sample: C = 1 / (n s) leaves at most a share s of the
-        n samples outside. None is the hard ball, which holds all.
+        n samples outside. None means a hard ball, which contains all samples.
     kernel : str, callable or Kernel, default="rbf"
-        As for :class:`~mercer.SVC`.
+        The kernel, as in :class:`~mercer.SVC`.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
@@ -50,26 +50,27 @@ class SVDD(OutlierMixin, SingleMachine):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     offset : float, default=0.0
-        Added to the radius where a sample is judged: widens the boundary, or narrows
-        it if negative.
+        Number that is added to the radius in predictions: it widens the boundary, or
+        narrows it if negative.
     solver : str, default="auto"
-        "auto", "smo" or "decompose", or a textbook method.
+        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left.
+        Largest violation of the optimality conditions at the end.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory.
+        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
+        the free memory.
     max_iter : int, default=-1
-        Limit on steps; -1 is ten million, or a hundred for each variable if that is
-        more.
+        Largest number of steps; -1 means ten million, or a hundred for each variable if
+        that is more.
     shrinking : bool, default=True
-        Whether to leave aside variables that are unlikely to move.
+        Whether to set aside variables that are unlikely to change.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the solvers "random" and "simplified".
+        Seed of the solvers "random" and "simplified".
 
     Attributes
     ----------
@@ -91,11 +92,11 @@ class SVDD(OutlierMixin, SingleMachine):
     coef_ : ndarray of shape (1, n_features)
         Weights of the features, for the linear kernel.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The kernel, with numbers for all of its parameters.
     objective_ : float
         The dual objective, to be minimised.
     dual_gap_ : float
-        Primal minus dual objective; infinite where the problem is not convex.
+        Primal minus dual objective; infinite if the problem is not convex.
     kkt_gap_ : float
         Largest violation of the optimality conditions.
     n_iter_ : int
@@ -107,7 +108,7 @@ class SVDD(OutlierMixin, SingleMachine):
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
         Shape of the samples.
 
@@ -179,7 +180,7 @@ class SVDD(OutlierMixin, SingleMachine):
             The samples; the kernel matrix for a precomputed kernel.
         y : ignored, default=None
         sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample; a sample without weight may lie anywhere.
+            Factors of C, one for each sample; a sample of weight 0 may lie anywhere.
 
         Returns
         -------
@@ -201,9 +202,9 @@ class SVDD(OutlierMixin, SingleMachine):
         total = upper.sum()
         if total < 1.0 - 1e-12:
             raise ValueError(
-                f"C={self.C!r} is too small: the upper bounds of all samples sum to "
-                f"{total:.4g}, and the coefficients of the centre to 1. Use C of at "
-                f"least {self.C / total:.4g}."
+                f"C={self.C!r} is too small: the coefficients must sum to 1, but their "
+                f"upper bounds sum to {total:.4g}. Use C of at least "
+                f"{self.C / total:.4g}."
             )
         return svdd(targets, upper)
 
@@ -240,15 +241,15 @@ class SVDD(OutlierMixin, SingleMachine):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            For a precomputed kernel the matrix with the samples of the fit; then all
-            new samples count as having k(x, x) = 1.
+            For a precomputed kernel, the kernel values with the samples of the fit; new
+            samples are then taken to have k(x, x) = 1.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        # Without the bias: the product with the centre.
+        # The product with the centre is the decision value without the bias.
         along = self._decisions(X).ravel() - self.intercept_[0]
         if self._is_precomputed():
             own = np.ones(len(along))
@@ -267,7 +268,7 @@ class SVDD(OutlierMixin, SingleMachine):
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.score_samples(X)  # says first whether there was a fit
+        scores = self.score_samples(X)  # it checks that there was a fit
         return scores - self.offset_
 
     def score_samples(self, X: Any) -> NDArray:

@@ -57,7 +57,7 @@ class SVR(_Regressor):
     Parameters
     ----------
     kernel : str, callable or Kernel, default="rbf"
-        As for :class:`~mercer.SVC`.
+        The kernel, as in :class:`~mercer.SVC`.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
@@ -65,27 +65,28 @@ class SVR(_Regressor):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     C : float, default=1.0
-        Price of an error beyond the tube.
+        Penalty of errors beyond the tube.
     epsilon : float, default=0.1
         Half the width of the tube.
     solver : str, default="auto"
-        "auto", "smo" or "decompose", or a textbook method.
+        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left.
+        Largest violation of the optimality conditions at the end.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory.
+        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
+        the free memory.
     max_iter : int, default=-1
-        Limit on steps; -1 is ten million, or a hundred for each variable if that is
-        more.
+        Largest number of steps; -1 means ten million, or a hundred for each variable if
+        that is more.
     shrinking : bool, default=True
-        Whether to leave aside variables that are unlikely to move.
+        Whether to set aside variables that are unlikely to change.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the solvers "random" and "simplified".
+        Seed of the solvers "random" and "simplified".
 
     Attributes
     ----------
@@ -98,11 +99,11 @@ class SVR(_Regressor):
     coef_ : ndarray of shape (1, n_features)
         Weights of the features, for the linear kernel.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The kernel, with numbers for all of its parameters.
     objective_ : float
         The dual objective, to be minimised.
     dual_gap_ : float
-        Primal minus dual objective; infinite where the problem is not convex.
+        Primal minus dual objective; infinite if the problem is not convex.
     kkt_gap_ : float
         Largest violation of the optimality conditions.
     n_iter_ : int
@@ -114,7 +115,7 @@ class SVR(_Regressor):
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
         Shape of the samples.
 
@@ -182,7 +183,7 @@ class SVR(_Regressor):
         y : array of shape (n_samples,)
             The values.
         sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample.
+            Factors of C, one for each sample.
 
         Returns
         -------
@@ -208,9 +209,9 @@ class NuSVR(_Regressor):
     nu : float, default=0.5
         At least the share of errors, at most that of support vectors.
     C : float, default=1.0
-        Price of an error beyond the tube.
+        Penalty of errors beyond the tube.
     kernel : str, callable or Kernel, default="rbf"
-        As for :class:`~mercer.SVC`.
+        The kernel, as in :class:`~mercer.SVC`.
     degree : int, default=3
         Degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
@@ -218,23 +219,24 @@ class NuSVR(_Regressor):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     solver : str, default="auto"
-        "auto", "smo" or "decompose", or a textbook method.
+        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
     tol : float, default=1e-3
-        Largest violation of the optimality conditions that is left.
+        Largest violation of the optimality conditions at the end.
     cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory.
+        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
+        the free memory.
     max_iter : int, default=-1
-        Limit on steps; -1 is ten million, or a hundred for each variable if that is
-        more.
+        Largest number of steps; -1 means ten million, or a hundred for each variable if
+        that is more.
     shrinking : bool, default=True
-        Whether to leave aside variables that are unlikely to move.
+        Whether to set aside variables that are unlikely to change.
     n_jobs : int, default=None
-        Threads; None is as many as BLAS may use. The result is the same for any
-        number.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        For the solvers "random" and "simplified".
+        Seed of the solvers "random" and "simplified".
 
     Attributes
     ----------
@@ -247,11 +249,11 @@ class NuSVR(_Regressor):
     coef_ : ndarray of shape (1, n_features)
         Weights of the features, for the linear kernel.
     kernel_ : Kernel
-        The kernel with its numbers.
+        The kernel, with numbers for all of its parameters.
     objective_ : float
         The dual objective, to be minimised.
     dual_gap_ : float
-        Primal minus dual objective; infinite where the problem is not convex.
+        Primal minus dual objective; infinite if the problem is not convex.
     kkt_gap_ : float
         Largest violation of the optimality conditions.
     n_iter_ : int
@@ -263,7 +265,7 @@ class NuSVR(_Regressor):
         0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the samples had names that are all text.
+        Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
         Shape of the samples.
 
@@ -331,7 +333,7 @@ class NuSVR(_Regressor):
         y : array of shape (n_samples,)
             The values.
         sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample.
+            Factors of C, one for each sample.
 
         Returns
         -------

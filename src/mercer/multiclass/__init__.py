@@ -1,4 +1,4 @@
-"""Several classes: codes that cut them into tasks, decoding, and probabilities."""
+"""Several classes: codes that divide them into tasks, decoding, and probabilities."""
 
 from mercer.multiclass.codes import (
     dietterich15,

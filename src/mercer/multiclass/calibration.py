@@ -1,8 +1,8 @@
 r"""From decision values to probabilities.
 
 Platt's sigmoid :math:`1 / (1 + e^{A f + B})` is fitted to decision values of samples
-that the machine has not seen.  Those of several tasks are then brought together into
-probabilities of the classes.
+that the machine has not seen.  The probabilities of several tasks are then combined
+into probabilities of the classes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ N_FOLDS = 5
 # Probabilities of single tasks keep this distance from 0 and 1.
 LEAST = 1e-7
 MAX_NEWTON = 100
-# Values in the linear systems that are solved at a time.
+# Values in the linear systems that are solved together.
 CHUNK_VALUES = 4_000_000
 
 
 def deal_out(y: NDArray[np.intp], random_state: Any, n_folds: int = N_FOLDS) -> NDArray:
-    """Return a fold for each sample; the folds have even shares of every class."""
+    """Return a fold for each sample; all folds have equal shares of each class."""
     shuffled = check_random_state(random_state).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold = np.empty(len(y), dtype=np.intp)
@@ -67,9 +67,9 @@ def fit_sigmoid(decisions: NDArray, is_positive: NDArray, weight: NDArray) -> Si
     target = np.where(
         is_positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2)
     )
-    # Newton's method does not mind the scale of f; its safeguards do.
+    # Newton's method does not depend on the scale of f, but its safeguards do.
     scale = float(np.abs(decisions).max(initial=0.0))
-    scale = scale if scale > 1e-290 else 1.0  # else A would overflow
+    scale = scale if scale > 1e-290 else 1.0  # otherwise A would overflow
     f = decisions / scale
 
     def loss(A: float, B: float) -> float:
@@ -117,7 +117,7 @@ class Sigmoids(NamedTuple):
 
 
 def class_probabilities(p: NDArray, code: NDArray) -> NDArray:
-    """Turn probabilities of the positive sides of all tasks into those of classes."""
+    """Turn probabilities of the positive sides of tasks into those of the classes."""
     n_classes, n_tasks = code.shape
     if n_tasks == 1:
         return np.hstack([p, 1.0 - p] if code[0, 0] > 0 else [1.0 - p, p])
@@ -129,7 +129,7 @@ def class_probabilities(p: NDArray, code: NDArray) -> NDArray:
 
 
 def normalise(p: NDArray) -> NDArray:
-    """Make rows of probabilities sum to 1: for one-vs-rest."""
+    """Scale rows of probabilities so that each sums to 1, for one-vs-rest."""
     return p / p.sum(axis=1, keepdims=True)
 
 
@@ -168,10 +168,10 @@ def weigh_evidence(p: NDArray, code: NDArray) -> NDArray:
     r"""Turn probabilities of the sides of any code into probabilities of classes.
 
     :math:`P_c \propto \prod_t p_t(c)^{2/\delta}`, where :math:`p_t(c)` is the
-    probability of the side that class c is on, and :math:`\delta` is in how many
-    columns two classes are on opposite sides, on average. Columns of a code are far
-    from independent: they say the same thing several times over. In one-vs-rest,
-    where they do not, :math:`\delta = 2`.
+    probability of the side that class c is on, and :math:`\delta` is the average
+    number of columns in which two classes are on opposite sides. The exponent is there
+    because columns of a code are far from independent: they repeat the same evidence.
+    In one-vs-rest, where they do not, :math:`\delta = 2`.
     """
     log_p = np.log(p) @ (code.T > 0) + np.log1p(-p) @ (code.T < 0)
     opposite = np.count_nonzero(code[:, None] * code[None] < 0, axis=2)

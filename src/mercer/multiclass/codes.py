@@ -1,7 +1,7 @@
 """Code matrices: how a problem of several classes becomes problems of two.
 
-A scheme is a matrix over {-1, 0, +1} with a row per class and a column per task: class
-``c`` is on the side ``code[c, t]`` of task ``t``, or takes no part in it.
+A code is a matrix over {-1, 0, +1} with a row for each class and a column for each
+task: class ``c`` is on the side ``code[c, t]`` of task ``t``, or, for 0, is left out.
 :mod:`mercer.multiclass.decoding` turns the decision values of the tasks into classes.
 """
 
@@ -35,7 +35,7 @@ SCHEMES = ("ovo", "ovr", "ecoc")
 
 # An exhaustive code of more classes would have more than 500 columns.
 MOST_EXHAUSTIVE = 10
-# Draws among which a random code is the best.
+# A random code is the best of so many draws.
 DRAWS = 200
 
 
@@ -43,8 +43,8 @@ DRAWS = 200
 def one_vs_one(n_classes: int) -> NDArray[np.int8]:
     """Return the code of all pairs of classes, (0, 1), (0, 2), ..., (1, 2), ...
 
-    The first of a pair is the positive side, except for two classes, where the second
-    is, as everywhere in scikit-learn.
+    The first class of a pair is the positive side. With two classes in all, the second
+    class is the positive side, as everywhere in scikit-learn.
 
     >>> one_vs_one(3)
     array([[ 1,  1,  0],
@@ -79,11 +79,12 @@ def one_vs_rest(n_classes: int) -> NDArray[np.int8]:
 def dietterich15(n_classes: int = 10) -> NDArray[np.int8]:
     """Return the 15 columns of Dietterich & Bakiri (1995) for ten classes.
 
-    As printed in a report on digits; some of its rows differ in no more than 6 columns.
+    The matrix is the one in a report on digits; some of its rows differ in only 6
+    columns.
     """
     if n_classes != 10:
         raise ValueError(
-            f"code='dietterich15' is for ten classes, and here are {n_classes}. Use "
+            f"code='dietterich15' is for ten classes, but there are {n_classes}. Use "
             "code='hadamard', 'exhaustive', 'random-dense' or your own matrix."
         )
     rows = (
@@ -98,7 +99,7 @@ def dietterich15(n_classes: int = 10) -> NDArray[np.int8]:
 def hadamard(n_classes: int) -> NDArray[np.int8]:
     """Return the rows of a Hadamard matrix, without its constant column.
 
-    With N the least power of 2 that is no less than the number of classes, there are
+    If N is the smallest power of 2 that is at least the number of classes, there are
     N - 1 columns, and any two rows differ in N / 2 of them: 8 of 15 for ten classes.
 
     >>> hadamard(4)
@@ -115,7 +116,7 @@ def hadamard(n_classes: int) -> NDArray[np.int8]:
 
 @public("mercer.multiclass")
 def exhaustive(n_classes: int) -> NDArray[np.int8]:
-    """Return all ways to part the classes in two: 2 ** (n_classes - 1) - 1 columns.
+    """Return all divisions of the classes in two: 2 ** (n_classes - 1) - 1 columns.
 
     >>> exhaustive(3)
     array([[ 1,  1,  1],
@@ -142,14 +143,14 @@ def random_code(
     sparse: bool = False,
     random_state: Any = None,
 ) -> NDArray[np.int8]:
-    """Return the code of many draws whose closest rows are furthest apart.
+    """Return the best of many random codes: its closest rows are furthest apart.
 
     Parameters
     ----------
     n_classes : int
     n_columns : int, default=None
-        None is 10 log2(n_classes), or 15 log2(n_classes) if sparse (Allwein, Schapire &
-        Singer 2000), and no more than there are.
+        None means 10 log2(n_classes), or 15 log2(n_classes) if sparse (Allwein,
+        Schapire & Singer 2000), but not more than there are.
     sparse : bool, default=False
         Whether half of the entries are 0; otherwise none is.
     random_state : int, RandomState instance or None, default=None
@@ -163,8 +164,8 @@ def random_code(
     if not sparse and n_columns >= 2 ** (n_classes - 1) - 1:
         return exhaustive(n_classes)
     if sparse:
-        # Of 3 ** n columns those count that have both signs, and of two opposite ones
-        # the first; a few of them are needed to choose from.
+        # A column must have both signs, and two opposite columns count once. Half of
+        # these columns at most are used, so that there is a choice.
         there_are = (3**n_classes - 2 ** (n_classes + 1) + 1) // 2
         n_columns = min(n_columns, max(1, there_are // 2))
     random = check_random_state(random_state)
@@ -176,8 +177,8 @@ def random_code(
             best, best_distance = code, distance
     if best is None or best_distance <= 0:
         raise ValueError(
-            f"No random code of {n_columns} columns tells {n_classes} classes apart; "
-            "ask for more columns."
+            f"No random code of {n_columns} columns tells {n_classes} classes apart. "
+            "Raise n_columns."
         )
     return best
 
@@ -185,14 +186,14 @@ def random_code(
 def _draw(
     n_classes: int, n_columns: int, sparse: bool, random: np.random.RandomState
 ) -> NDArray[np.int8]:
-    """Draw columns until there are enough that differ."""
+    """Draw columns until there are enough different ones."""
     columns: dict[bytes, NDArray] = {}
     while len(columns) < n_columns:
         column = random.choice(
             np.array([-1, 0, 0, 1] if sparse else [-1, 1]), n_classes
         )
         if column.min() < 0 < column.max():
-            # Of two opposite columns the one that begins with +1.
+            # Two opposite columns are the same task: keep the one that begins with +1.
             column = column * column[np.flatnonzero(column)[0]]
             columns.setdefault(column.tobytes(), column)
     return np.column_stack(list(columns.values())).astype(np.int8)
@@ -215,7 +216,7 @@ def make_code(
     """Return the code matrix that the parameters of an estimator ask for."""
     if multiclass != "ecoc" and code is not None:
         raise ValueError(
-            f"code is for multiclass='ecoc', and multiclass={multiclass!r}. Leave code "
+            f"code is for multiclass='ecoc', but multiclass={multiclass!r}. Leave code "
             "at None, or set multiclass='ecoc'."
         )
     if multiclass == "ovo":
@@ -228,14 +229,14 @@ def make_code(
         if code not in CODES:
             raise ValueError(
                 f"Unknown code {code!r}. Known: {', '.join(CODES)}; or give a matrix "
-                "of -1, 0 and 1, a row per class."
+                "of -1, 0 and 1 with a row for each class."
             )
         return check_code(CODES[code](n_classes, random_state), n_classes)
     return check_code(code, n_classes)
 
 
 def check_code(code: Any, n_classes: int) -> NDArray[np.int8]:
-    """Return a code matrix, or say why it is none."""
+    """Return a code matrix, or say why it is not one."""
     code = np.asarray(code)
     if code.ndim != 2 or code.shape[0] != n_classes or code.shape[1] == 0:
         raise ValueError(
@@ -249,7 +250,8 @@ def check_code(code: Any, n_classes: int) -> NDArray[np.int8]:
     for t, column in enumerate(code.T):
         if not column.min() < 0 < column.max():
             raise ValueError(
-                f"Column {t} of the code is constant: it needs a class on either side."
+                f"Column {t} of the code has classes on one side only. Each column "
+                "needs a class with 1 and a class with -1."
             )
     for first, second in combinations(range(code.shape[1]), 2):
         same = "equal" if (code[:, first] == code[:, second]).all() else None
@@ -257,20 +259,20 @@ def check_code(code: Any, n_classes: int) -> NDArray[np.int8]:
             same = "complementary"
         if same:
             raise ValueError(
-                f"Columns {first} and {second} of the code are {same}: they would be "
+                f"Columns {first} and {second} of the code are {same}, and would give "
                 "the same machine twice. Leave one out."
             )
     for first, second in combinations(range(n_classes), 2):
         if (code[first] == code[second]).all():
             raise ValueError(
-                f"Rows {first} and {second} of the code are equal: nothing would tell "
-                "these classes apart. Add a column in which they differ."
+                f"Rows {first} and {second} of the code are equal, so that nothing "
+                "tells these classes apart. Add a column in which they differ."
             )
     return code
 
 
 @public("mercer.multiclass")
 def row_distances(code: NDArray) -> NDArray:
-    """Return the Hamming distances of the rows; a 0 is half a difference."""
+    """Return the Hamming distances of the rows; a 0 counts as half a difference."""
     wide = code.astype(np.float64)
     return 0.5 * (code.shape[1] - wide @ wide.T)

@@ -1,6 +1,6 @@
 """Decoding: from the decision values of the tasks to a score for each class.
 
-Whatever the machine, it gives one decision value per task; the code matrix (see
+Every machine gives one decision value for each task. The code matrix (see
 :mod:`mercer.multiclass.codes`) says on which side of each task a class is.
 """
 
@@ -28,7 +28,7 @@ DECODINGS = ("votes", "margin", "platt", "barycentre", "hamming", "loss")
 
 
 def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
-    """Count the votes for each class, shape (n, n_classes); 0 is a negative vote."""
+    """Count the votes for each class, shape (n, n_classes); 0 counts as negative."""
     return _count(decisions > 0, code)
 
 
@@ -38,10 +38,11 @@ def _count(is_positive: NDArray, code: NDArray) -> NDArray:
 
 
 def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:
-    """Return votes plus a share below one half for the summed margins.
+    """Return votes, plus a number below one half that grows with the summed margins.
 
-    It orders classes by votes, and among equals by how clear the votes were, as
-    scikit-learn's one-vs-rest shaped ``decision_function``; there 0 is a positive vote.
+    This orders classes by votes, and classes with equal votes by how clear the votes
+    were, like scikit-learn's ``decision_function`` of one-vs-rest shape, where 0 counts
+    as a positive vote.
     """
     margins = decisions @ code.T.astype(np.float64)
     return _count(decisions >= 0, code) + margins / (3.0 * (np.abs(margins) + 1.0))
@@ -50,7 +51,7 @@ def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:
 def _sum_margins(decisions: NDArray, code: NDArray) -> NDArray:
     n_classes = len(code)
     if code.shape == (n_classes, n_classes) and (code == one_vs_rest(n_classes)).all():
-        return decisions  # the same order as the sums, without their rounding
+        return decisions  # the same order as the sums have, without rounding errors
     return decisions @ code.T.astype(np.float64)
 
 
@@ -78,11 +79,11 @@ def score_classes(decisions: NDArray, code: NDArray, decode: str) -> NDArray:
 
     With the decision values :math:`f_t` and the code :math:`c_t` of a class,
 
-    * ``votes``: how many tasks are for the class;
+    * ``votes``: the number of tasks that decide for the class;
     * ``margin``: :math:`\sum_t c_t f_t`, or for one-vs-rest :math:`f_t` itself, which
       orders the classes alike;
     * ``hamming``: minus the Hamming distance of the signs of :math:`f` from the code,
-      where a 0 in the code is half a difference;
+      where a 0 in the code counts as half a difference;
     * ``loss``: :math:`-\sum_t \max\{0, 1 - c_t f_t\}`.
     """
     return _SCORES[decode](decisions, code)
@@ -91,15 +92,16 @@ def score_classes(decisions: NDArray, code: NDArray, decode: str) -> NDArray:
 def nearest_of_best(
     X: Any, means: NDArray, decisions: NDArray, code: NDArray
 ) -> NDArray[np.intp]:
-    """Return the class whose code is closest to the signs; of several, the nearest.
+    """Return the class whose code is closest to the signs of the decision values.
 
-    In one-vs-rest those with a positive sign are equally close, or all where none has.
-    Near is the mean of a class to a sample.
+    Among several classes it is the one whose mean is nearest to the sample.  In
+    one-vs-rest all classes with a positive sign are equally close, or all classes if
+    there is no positive sign.
     """
     scores = score_classes(decisions, code, "hamming")
     is_best = scores == scores.max(axis=1, keepdims=True)
     winner = scores.argmax(axis=1)
-    # Few sets of classes are ever tied, so each is looked at once.
+    # Only a few different sets of classes are tied, so that a loop over them is short.
     tied, which = np.unique(is_best, axis=0, return_inverse=True)
     for t, candidates in enumerate(tied):
         classes = np.flatnonzero(candidates)
@@ -111,9 +113,11 @@ def nearest_of_best(
 
 
 def class_means(X: Any, y: NDArray, n_classes: int) -> NDArray:
-    """Return the mean of each class, one row for each."""
+    """Return the means of the classes, one row for each class."""
     if X.dtype == object:
-        raise ValueError("decode='barycentre' needs numbers. Use decode='hamming'.")
+        raise ValueError(
+            "decode='barycentre' needs samples that are numbers. Use decode='hamming'."
+        )
     members = sparse.csr_array(
         (np.ones(len(y)), (y, np.arange(len(y)))), shape=(n_classes, len(y))
     )

@@ -1,4 +1,4 @@
-"""Samples and coefficients, dense, sparse or neither."""
+"""Arrays of samples and coefficients: dense, sparse, or of objects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
     "things",
 ]
 
-# Sparse matrices of up to so many values, zeros included, are worked on as dense ones.
+# Sparse matrices with at most this many entries, zeros included, are made dense.
 SMALL = 2**20
 
 
 def is_numeric(X: Any) -> bool:
-    """Tell whether samples are numbers, or something for a function only."""
+    """Tell whether samples are numbers; other samples need a kernel function."""
     if sparse.issparse(X) or (hasattr(X, "dtypes") and X.ndim == 2):
         return True
     try:
@@ -34,7 +34,7 @@ def is_numeric(X: Any) -> bool:
 
 
 def things(X: Any) -> NDArray:
-    """Return samples that are no numbers as an array of objects, a matrix as it is."""
+    """Return samples that are not numbers as an array of objects."""
     if isinstance(X, np.ndarray) and X.ndim > 1:
         return X.astype(object)
     result = np.empty(len(X), dtype=object)
@@ -54,13 +54,13 @@ def refuse_other_things(estimator: Any, X: Any) -> None:
         raise TypeError(
             f"{name} needs samples that are numbers here. A kernel function of other "
             "samples, such as strings, works as kernel=function in SVC, NuSVC, SVR, "
-            "NuSVR, OneClassSVM and SVDD. Elsewhere turn the samples into numbers, or "
-            "pass the kernel matrix where kernel='precomputed' is allowed."
+            "NuSVR, OneClassSVM and SVDD. For other estimators turn the samples into "
+            "numbers, or pass the kernel matrix where kernel='precomputed' is allowed."
         ) from None
 
 
 def frozen(values: Any) -> Any:
-    """Return values, dense or sparse, that nobody can change by mistake."""
+    """Return dense or sparse values after making them read-only."""
     (values.data if sparse.issparse(values) else values).flags.writeable = False
     return values
 
@@ -73,9 +73,9 @@ def as_dense(values: Any) -> NDArray:
 def dense_if_small(X: Any) -> Any:
     """Return a small sparse matrix as a dense one, and anything else as it is.
 
-    Products of sparse rows add up in another order.  That changes the last digits of
-    kernel values, and these may decide which of many solutions within the tolerance is
-    found: a dense and a sparse copy of small data should have the same one.
+    Products of sparse rows are summed in another order.  That changes the last digits
+    of kernel values, which may decide which of many solutions within the tolerance is
+    found.  A dense and a sparse copy of small data should have the same solution.
     """
     if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
         return X.toarray()

@@ -1,4 +1,4 @@
-"""How a fit begins and ends: it is done as a whole, or it leaves no trace."""
+"""How a fit begins and ends: it succeeds as a whole, or it changes nothing."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["all_or_nothing", "fit_method"]
 
 
 def all_or_nothing(method: Callable) -> Callable:
-    """Decorate a method: if it fails or is interrupted, nothing has changed.
+    """Decorate a method so that it changes nothing if it fails or is interrupted.
 
-    The attributes from before the call come back, so that an estimator is what an
-    earlier fit made of it, or not fitted.  Attributes may be set and deleted in the
-    method; what they hold must be replaced, not changed in place.
+    The attributes from before the call are restored, so that the estimator is again
+    what an earlier fit made of it, or not fitted.  The method may set and delete
+    attributes; it must replace their values rather than change them in place.
     """
 
     @wraps(method)
@@ -25,7 +25,7 @@ def all_or_nothing(method: Callable) -> Callable:
         try:
             return method(self, *args, **kwargs)
         except BaseException:
-            # One assignment: another interrupt cannot come in the middle of it.
+            # A single assignment, so that a second interrupt cannot come in between.
             self.__dict__ = before
             raise
 
@@ -33,5 +33,5 @@ def all_or_nothing(method: Callable) -> Callable:
 
 
 def fit_method(fit: Callable) -> Callable:
-    """Decorate ``fit``: check the parameters, set up callbacks, fit all or nothing."""
+    """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
     return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(fit))

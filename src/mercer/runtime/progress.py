@@ -1,4 +1,9 @@
-"""Progress: scikit-learn's callbacks in a fit, and lines of text when verbose."""
+"""Progress of a fit: scikit-learn's callbacks, and lines of text when verbose.
+
+:class:`Reports` is the one place that calls callbacks, and :class:`FitCallback` the one
+that is called as a callback. :class:`Lines` writes the lines of text. The other classes
+say what there is to report about a fit.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CountProgress", "FitProgress", "RelayProgress", "StepProgress"]
+__all__ = [
+    "CountProgress",
+    "FitCallback",
+    "FitProgress",
+    "Lines",
+    "RelayProgress",
+    "StepProgress",
+]
 
 log = logging.getLogger("mercer")
 
@@ -29,194 +41,201 @@ def speak_up() -> None:
         log.setLevel(logging.INFO)
 
 
-class FitProgress:
-    """Reports on the tasks of one fit.
+class Lines:
+    """Writes lines of text to the log, each with the name of what is going on."""
 
-    Each report is a subtask of the fit in scikit-learn's callback protocol.  A callback
-    that asks for an early end sets ``stop[0]``.
-    """
-
-    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int, stop: Any):
-        self._estimator = estimator
-        self._data = {"X": X, "y": y}
-        self._stop = stop
+    def __init__(self, name: str, verbose: int):
+        self._name = name
         self._verbose = verbose
-        self._lock = threading.Lock()
-        self._started = self._spoken = time.monotonic()
-        self._context = estimator._init_callback_context(max_subtasks=None)
-        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
-        self.stopped_early = False
+        self._started = self._written = time.monotonic()
         if verbose:
             speak_up()
 
-    def __call__(self, tasks: Sequence[Any]) -> None:
-        """Report the state of the tasks."""
-        with self._lock:
-            if self._context._callbacks:
-                step = self._context.subcontext(task_name="solve")
-                step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-                end = step.call_on_fit_task_end(
-                    estimator=self._estimator,
-                    metadata={
-                        "gap": max(task.gap for task in tasks),
-                        "solved": sum(bool(task.done) for task in tasks),
-                        "problems": len(tasks),
-                    },
-                    **self._data,
-                )
-                if end:
-                    self.stopped_early = True
-                    self._stop[0] = 1
-            now = time.monotonic()
-            if self._verbose and now - self._spoken >= EVERY:
-                self._spoken = now
-                self._speak(tasks, now)
+    @property
+    def seconds(self) -> float:
+        """The time since the beginning."""
+        return time.monotonic() - self._started
 
-    def _speak(self, tasks: Sequence[Any], now: float) -> None:
-        n_done = sum(task.done for task in tasks)
-        gaps = [task.gap for task in tasks if np.isfinite(task.gap)]
-        log.info(
-            "[%s] %.1f s: %d of %d problems solved, %d steps, KKT gap %.2g",
-            type(self._estimator).__name__,
-            now - self._started,
-            n_done,
-            len(tasks),
-            sum(task.n_iter for task in tasks),
-            max(gaps, default=np.inf),
-        )
+    def is_due(self) -> bool:
+        """Tell whether it is time for a line, which is then expected to be written."""
+        now = time.monotonic()
+        if not self._verbose or now - self._written < EVERY:
+            return False
+        self._written = now
+        return True
+
+    def write(self, text: str, *values: Any) -> None:
+        """Write a line, if lines are wanted at all."""
+        if self._verbose:
+            log.info("[%s] " + text, self._name, *values)
+
+
+class Reports:
+    """Tells the callbacks of an estimator about its fit, which begins here."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any):
+        self._told = {"estimator": estimator, "X": X, "y": y}
+        self._context = estimator._init_callback_context(max_subtasks=None)
+        self._context.call_on_fit_task_begin(**self._told)
+
+    def report(self, task: str, metadata: Any) -> bool:
+        """Report a part of the fit; return whether a callback asks for an early end.
+
+        ``metadata`` is what callbacks are told, or a function that returns it.
+        """
+        if not self._context._callbacks:
+            return False
+        found = metadata() if callable(metadata) else metadata
+        part = self._context.subcontext(task_name=task)
+        part.call_on_fit_task_begin(**self._told)
+        return bool(part.call_on_fit_task_end(**self._told, metadata=found))
+
+    def end(self) -> None:
+        """Report the end of the fit."""
+        self._context.call_on_fit_task_end(**self._told)
+
+
+class FitProgress:
+    """Reports on the problems of one fit.
+
+    A callback that asks for an early end sets ``stop[0]``.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int, stop: Any):
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._lines = Lines(type(estimator).__name__, verbose)
+        self._reports = Reports(estimator, X, y)
+        self.stopped_early = False
+
+    def __call__(self, tasks: Sequence[Any]) -> None:
+        """Report the state of the problems."""
+
+        def metadata() -> dict[str, Any]:
+            return {
+                "gap": max(task.gap for task in tasks),
+                "solved": sum(bool(task.done) for task in tasks),
+                "problems": len(tasks),
+            }
+
+        with self._lock:
+            if self._reports.report("solve", metadata):
+                self.stopped_early = True
+                self._stop[0] = 1
+            if self._lines.is_due():
+                gaps = [task.gap for task in tasks if np.isfinite(task.gap)]
+                self._lines.write(
+                    "%.1f s: %d of %d problems solved, %d steps, KKT gap %.2g",
+                    self._lines.seconds,
+                    sum(task.done for task in tasks),
+                    len(tasks),
+                    sum(task.n_iter for task in tasks),
+                    max(gaps, default=np.inf),
+                )
 
     def finish(self, tasks: Sequence[Any]) -> None:
         """Report the end of the fit."""
-        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
-        if self._verbose:
-            log.info(
-                "[%s] fitted in %.2f s: KKT gap %.2g, dual gap %.3g",
-                type(self._estimator).__name__,
-                time.monotonic() - self._started,
-                max((s.kkt_gap for s in tasks), default=0.0),
-                sum(s.dual_gap for s in tasks),
-            )
+        self._reports.end()
+        self._lines.write(
+            "fitted in %.2f s: KKT gap %.2g, dual gap %.3g",
+            self._lines.seconds,
+            max((s.kkt_gap for s in tasks), default=0.0),
+            sum(s.dual_gap for s in tasks),
+        )
+
+
+class StepProgress:
+    """Reports on the rounds of a fit that does not consist of dual problems.
+
+    Each round has a name and a value of what is measured. A call returns whether a
+    callback asked for an early end.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int):
+        self._lines = Lines(type(estimator).__name__, verbose)
+        self._reports = Reports(estimator, X, y)
+        #: whether a callback has asked for an early end
+        self.ended = False
+
+    def __call__(self, what: str, value: float) -> bool:
+        """Report one round: the name and the value of what is measured."""
+        if self._reports.report("round", {what: value}):
+            self.ended = True
+        if self._lines.is_due():
+            self._write(what, value)
+        return self.ended
+
+    def _write(self, what: str, value: float) -> None:
+        self._lines.write("%.1f s: %s %.6g", self._lines.seconds, what, value)
+
+    def finish(self, what: str, value: float) -> None:
+        """Report the end of the fit."""
+        self._reports.end()
+        self._write(f"fitted, {what}", value)
 
 
 class CountProgress:
     """Says, at most once a second, how many of many things are done."""
 
     def __init__(self, estimator: Any, total: int, unit: str, verbose: int):
-        self._name = type(estimator).__name__
+        self._lines = Lines(type(estimator).__name__, verbose)
         self._total = total
         self._unit = unit
-        self._verbose = verbose
         self._done = 0
-        self._started = self._spoken = time.monotonic()
-        if verbose:
-            speak_up()
 
     def add(self, count: int) -> None:
         """Count things that are done."""
         self._done = min(self._done + count, self._total)
-        now = time.monotonic()
-        if self._verbose and now - self._spoken >= EVERY:
-            self._spoken = now
-            log.info(
-                "[%s] %.1f s: %d of %d %s",
-                self._name,
-                now - self._started,
-                self._done,
-                self._total,
-                self._unit,
-            )
+        if self._lines.is_due():
+            seconds = self._lines.seconds
+            done = (self._done, self._total, self._unit)
+            self._lines.write("%.1f s: %d of %d %s", seconds, *done)
 
     def finish(self) -> None:
         """Report the end."""
-        if self._verbose:
-            seconds = time.monotonic() - self._started
-            log.info(
-                "[%s] %d %s in %.2f s", self._name, self._total, self._unit, seconds
-            )
+        seconds = self._lines.seconds
+        self._lines.write("%d %s in %.2f s", self._total, self._unit, seconds)
 
 
-class StepProgress:
-    """Reports on the rounds of a fit that is no set of dual problems.
+class FitCallback:
+    """A callback of scikit-learn that is interested in the reports of a fit only."""
 
-    Each round is a subtask of the fit in scikit-learn's callback protocol, with what
-    is measured as metadata.  A call returns whether a callback asked for an early end.
-    """
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing when a fit begins."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int):
-        self._estimator = estimator
-        self._data = {"X": X, "y": y}
-        self._verbose = verbose
-        self._started = self._spoken = time.monotonic()
-        self._context = estimator._init_callback_context(max_subtasks=None)
-        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
-        #: whether a callback has asked for an early end
-        self.ended = False
-        if verbose:
-            speak_up()
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing when a fit has ended."""
 
-    def __call__(self, what: str, value: float) -> bool:
-        """Report one round: the name and the value of what is measured."""
-        if self._context._callbacks:
-            step = self._context.subcontext(task_name="round")
-            step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-            end = step.call_on_fit_task_end(
-                estimator=self._estimator, metadata={what: value}, **self._data
-            )
-            self.ended = self.ended or bool(end)
-        now = time.monotonic()
-        if self._verbose and now - self._spoken >= EVERY:
-            self._spoken = now
-            self._speak(what, value)
-        return self.ended
+    def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
+        """Do nothing: what there is to report is known when a part of a fit ends."""
 
-    def _speak(self, what: str, value: float) -> None:
-        name = type(self._estimator).__name__
-        seconds = time.monotonic() - self._started
-        log.info("[%s] %.1f s: %s %.6g", name, seconds, what, value)
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: Any = None, **_: Any
+    ) -> bool:
+        """Receive a report, if this is one; return whether the fit shall end early."""
+        if metadata is None:  # the end of the whole fit
+            return False
+        return self.receive(estimator, context.task_name, metadata)
 
-    def finish(self, what: str, value: float) -> None:
-        """Report the end of the fit."""
-        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
-        if self._verbose:
-            self._speak(f"fitted, {what}", value)
+    def receive(self, estimator: Any, task: str, metadata: dict[str, Any]) -> bool:
+        """Do something with a report; return whether the fit shall end early."""
+        raise NotImplementedError
 
 
-class RelayProgress:
+class RelayProgress(FitCallback):
     """Passes the reports of a fit within a fit on to the callbacks of the outer one.
 
-    It is itself a callback, of the inner estimator.  Each report of that is a subtask
-    of the outer fit, and an early end that is asked for there ends the inner fit.
+    It is a callback of the inner estimator. Each report of the inner fit is reported as
+    a part of the outer fit, and an early end that is asked for there ends the inner
+    fit.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any):
-        self._estimator = estimator
-        self._data = {"X": X, "y": y}
-        self._context = estimator._init_callback_context(max_subtasks=None)
-        self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
+        self._reports = Reports(estimator, X, y)
 
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing: the outer fit has set its callbacks up."""
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing: the outer fit tears its callbacks down."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: a report begins when it ends, see below."""
-
-    def on_fit_task_end(
-        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
-    ) -> bool:
-        """Pass a report on; return whether a callback asked for an early end."""
-        if metadata is None or not self._context._callbacks:
-            return False  # the end of the inner fit, of which the outer has its own
-        step = self._context.subcontext(task_name=context.task_name)
-        step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-        return bool(
-            step.call_on_fit_task_end(
-                estimator=self._estimator, metadata=metadata, **self._data
-            )
-        )
+    def receive(self, estimator: Any, task: str, metadata: dict[str, Any]) -> bool:
+        return self._reports.report(task, metadata)
 
     def finish(self) -> None:
         """Report the end of the outer fit."""
-        self._context.call_on_fit_task_end(estimator=self._estimator, **self._data)
+        self._reports.end()

@@ -1,9 +1,9 @@
 """Public names say which public package they belong to.
 
-Pickles and model files name the module of every class in them.  A public class names
-its package there, ``mercer.SVC`` rather than the file that defines it, so that files
-stay readable when code moves.  Files written before classes did so name the modules of
-that time; these names are kept here, and importing one gives what has become of it.
+Pickles and model files name the module of every class in them.  A public class gives
+its package as its module, ``mercer.SVC`` rather than the file that defines it, so that
+files stay readable when code moves.  Older files name the modules of their time.  These
+former names are kept here, and importing one gives the names of its successor.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DEFINED_IN: dict[Any, str] = {}
 
 
 def public(package: str) -> Callable[[Thing], Thing]:
-    """Let a class or function name a package as its module, where users find it."""
+    """Decorate a class or function so that it names a package as its module."""
 
     def named(thing: Thing) -> Thing:
         _DEFINED_IN[thing] = thing.__module__
@@ -55,7 +55,7 @@ def public(package: str) -> Callable[[Thing], Thing]:
 
 
 def former_names(thing: Any) -> set[str]:
-    """Return the full names that files of former versions have for a public thing."""
+    """Return the full names that files of earlier versions use for a public thing."""
     defined_in = _DEFINED_IN.get(thing)
     if defined_in is None:
         return set()
@@ -68,7 +68,7 @@ def former_names(thing: Any) -> set[str]:
 
 
 def present_module(name: str) -> str | None:
-    """Return what a former module is called now, or None if it was none."""
+    """Return the present name of a former module, or None for any other name."""
     for former, present in FORMER_MODULES.items():
         if name == former or name.startswith(f"{former}."):
             return present + name.removeprefix(former)
@@ -76,7 +76,7 @@ def present_module(name: str) -> str | None:
 
 
 class _FormerModules(MetaPathFinder, Loader):
-    """Makes a former module an empty one with the names of its successor."""
+    """Imports a former module as an empty one with the names of its successor."""
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Any = None
@@ -93,6 +93,6 @@ class _FormerModules(MetaPathFinder, Loader):
 
 
 def accept_former_modules() -> None:
-    """Let imports of former modules succeed; asked twice, it does it once."""
+    """Let imports of former modules succeed; a second call changes nothing."""
     if not any(isinstance(finder, _FormerModules) for finder in sys.meta_path):
         sys.meta_path.append(_FormerModules())

@@ -1,13 +1,13 @@
 """Worker threads, and what keeps them from getting in each other's way.
 
-Compiled code and matrix products release the GIL, so plain Python threads use all
-cores.  While they run, BLAS is held to one thread each.  That setting belongs to the
-whole process, so two fits in two threads share one hold on it.
+Compiled code and matrix products release the GIL, so that plain Python threads use all
+cores.  While they run, BLAS is limited to one thread.  This limit belongs to the whole
+process, so that two fits in two threads share it.
 
-Fits that run at the same time share the cores too: all take their workers from one
-crew, and a fit that finds the cores busy works in the thread that called it.  More
-threads than cores would not only be useless: each time a worker hands its result back,
-the caller may have to wait for the interpreter's lock.
+Fits that run at the same time share the cores: all take their workers from one pool,
+and a fit that finds the cores busy works in the thread that called it.  More threads
+than cores would slow a fit down: each time a worker returns its result, the caller may
+have to wait for the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def _cores() -> int:
 def _take_control() -> None:
     """Let this thread set the limit of BLAS.
 
-    threadpoolctl lets only one thread do so: the first that has tried, for as long as
-    it lives.  A limit that another thread asks for is ignored without a word.
+    threadpoolctl lets only one thread do so, the first that has tried, for as long as
+    this thread lives.  It silently ignores a limit that another thread asks for.
     """
     for library in _controller().lib_controllers:
         if clear := getattr(library, "clear_controlling_thread", None):
@@ -56,7 +56,7 @@ def _take_control() -> None:
 
 
 class _BlasHold:
-    """Holds BLAS at one thread for as long as anybody needs it."""
+    """Limits BLAS to one thread for as long as a fit or prediction needs that."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,17 +79,17 @@ class _BlasHold:
     def _restore(self) -> None:
         _take_control()
         self._limiter.restore_original_limits()
-        _take_control()  # the next may be any thread, and not one of ours
+        _take_control()  # the next thread that sets a limit may be any thread
 
     def forget(self) -> None:
-        """Begin anew in a forked process, which has none of the threads that held."""
+        """Start again in a forked process, which has none of these threads."""
         self._lock = threading.Lock()
         if self._holders:
             self._holders = 0
             self._restore()
 
     def allowed(self) -> int:
-        """Return how many threads BLAS may use when nobody holds it."""
+        """Return how many threads BLAS may use without our limit."""
         with self._lock:
             if self._holders:
                 known = self._limiter.get_original_num_threads().get("blas")
@@ -109,7 +109,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: for small products, waiting for others costs more."""
+    """Limit BLAS to one thread: small products cost less than waiting for threads."""
     _blas.take()
     try:
         yield
@@ -118,9 +118,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _is_one_of_many() -> bool:
-    """Whether this is a worker of a pool that nobody has told how much it may use.
+    """Tell whether this is a worker of a pool that sets no thread limit.
 
-    Loky tells its workers, by the limit of BLAS; the others are as many as the cores.
+    Loky sets the limit of BLAS in its workers.  Other pools have a worker for each
+    core, so that one worker may use one core.
     """
     if multiprocessing.current_process().daemon:
         return True
@@ -129,14 +130,15 @@ def _is_one_of_many() -> bool:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Turn ``n_jobs`` into a number: None is what BLAS would use, -1 every core.
+    """Turn ``n_jobs`` into a number of threads.
 
-    In a worker of joblib's threads or of a pool of processes, None is 1.
+    None means as many as BLAS would use, or 1 in a worker of joblib's threads or of a
+    pool of processes; -1 means all cores.
     """
     if n_jobs is None:
         if _is_one_of_many():
             return 1
-        # Follows the limits that joblib's workers and the environment set for BLAS.
+        # This follows the limits that joblib and the environment set for BLAS.
         return max(1, min(effective_n_jobs(-1), _blas.allowed()))
     if n_jobs == 0:
         raise ValueError(
@@ -146,19 +148,19 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def _be_quiet() -> None:
-    """Let values overflow in this thread: results are looked at where they are used."""
+    """Allow overflow in this thread: the results are checked where they are used."""
     np.seterr(over="ignore", invalid="ignore")
 
 
 class _Here(threading.local):
-    """What a thread does."""
+    """What the current thread is doing."""
 
-    worker_of: Threads | None = None  #: whose items it works on, if it is a worker
+    worker_of: Threads | None = None  #: the pool it works for, if it is a worker
     depth = 0  #: how many pools it has opened, one inside the other
 
 
 _here = _Here()
-# More than anybody asks for: a crew has as many threads as are at work.
+# A limit that is never reached: the crew has only as many threads as are at work.
 LARGEST_CREW = 4096
 
 
@@ -167,7 +169,7 @@ class _Crew:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Weak: a pool that an interrupt keeps from leaving must not count for ever.
+        # Weak references: a pool that an interrupt kept from leaving is not counted on.
         self._open: WeakSet[Threads] = WeakSet()
         self._pool: ThreadPoolExecutor | None = None
 
@@ -177,7 +179,7 @@ class _Crew:
             self._open.add(threads)
 
     def leave(self, threads: Threads) -> None:
-        """Forget a pool; after the last one the workers go home."""
+        """Forget a pool; after the last one the workers end."""
         with self._lock:
             self._open.discard(threads)
             pool = None
@@ -190,11 +192,11 @@ class _Crew:
     def take(self, threads: Threads, wanted: int) -> int:
         """Return how many threads may work for a pool now, at least one.
 
-        One is the thread that asks, which works itself or waits; the others count as
-        at work until they are given back.
+        One of them is the thread that asks, which works itself or waits.  The others
+        count as being at work until they are given back.
         """
         with self._lock:
-            # A number that the user asked for stands while no other fit runs.
+            # A number of threads that the user asked for holds while no other fit runs.
             room = max(_cores(), threads.count)
             busy = sum(other.n_at_work for other in self._open)
             granted = max(1, min(wanted, 1 + room - busy))
@@ -214,7 +216,7 @@ class _Crew:
             return self._pool.submit(work)
 
     def forget(self) -> None:
-        """Begin anew in a forked process, which has none of the threads."""
+        """Start again in a forked process, which has none of the threads."""
         self.__init__()  # type: ignore[misc]
 
 
@@ -224,7 +226,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Run:
-    """Items that workers take one after the other; cheaper than a future for each."""
+    """Items that workers take one after another, which is cheaper than futures."""
 
     def __init__(
         self,
@@ -235,7 +237,7 @@ class _Run:
     ):
         self.items = items
         self.results: list[Any] = [None] * len(items)
-        self.is_over = False  #: whether what is left is not to be done
+        self.is_over = False  #: whether the remaining items are not to be done
         self._function = function
         self._threads = threads
         self._left = iter(range(len(items)))
@@ -244,7 +246,7 @@ class _Run:
         self._n_awaited = len(items)
 
     def work(self) -> None:
-        """Do items until none is left, or one fails."""
+        """Do items until none is left or one fails."""
         before, _here.worker_of = _here.worker_of, self._threads
         try:
             while not self.is_over:
@@ -257,7 +259,7 @@ class _Run:
                     self._reports.put(True)
         except BaseException:
             self.is_over = True
-            self._threads.stop[0] = 1  # others may be in a loop that looks at it
+            self._threads.stop[0] = 1  # other workers may be in a loop that checks this
             if self._reports is not None:
                 self._reports.put(False)
             raise
@@ -265,7 +267,7 @@ class _Run:
             _here.worker_of = before
 
     def wait_for_one(self) -> bool:
-        """Wait until one more item is done; False if there is none to wait for."""
+        """Wait until one more item is done; return False if no more are expected."""
         if not self._n_awaited or self._reports is None:
             return False
         self._n_awaited -= 1
@@ -273,21 +275,23 @@ class _Run:
 
 
 class Threads:
-    """Threads for the time of one fit or prediction, out of the crew of the process.
+    """Worker threads for one fit or prediction, taken from the crew of the process.
 
-    ``stop[0]`` becomes 1 when the work is to end early; compiled loops look at it.
-    ``count`` is how many threads it may have when nothing else runs; the results do not
-    depend on how many it gets.
+    ``stop[0]`` becomes 1 when the work is to end early; compiled loops check it.
+    ``count`` is the number of threads that it may have when nothing else runs.  The
+    results do not depend on how many it gets.
     """
 
     def __init__(self, n_jobs: int | None = None):
         self.count = count_threads(n_jobs)
         self.stop = np.zeros(1, dtype=np.uint8)
-        self.n_at_work = 0  #: threads that work for it and are not counted elsewhere
-        self._left: list[Future[None]] = []  #: workers that a failure may have left
+        self.n_at_work = 0  #: threads that work for this pool and count for no other
+        self._left: list[
+            Future[None]
+        ] = []  #: workers that may still run after a failure
 
     def __enter__(self) -> Threads:
-        # A worker, and a thread that has another pool open, is counted already.
+        # A worker, or a thread that has another pool open, is already counted.
         is_counted = _here.worker_of is not None or _here.depth > 0
         self.n_at_work = 0 if is_counted else 1
         _here.depth += 1
@@ -313,12 +317,12 @@ class Threads:
     ) -> list[Result]:
         """Apply ``function`` to every item; results keep the items' order.
 
-        No more than ``at_once`` threads take part, where memory is short.
+        At most ``at_once`` threads take part, where memory is short.
 
-        The main thread never works itself, even if there is one worker only: it stays
-        free to notice Ctrl-C, and to call ``after_each`` as items are done.  Another
-        thread works along with what workers it gets; a worker of this pool does the
-        items itself, one after the other.
+        The main thread never does items itself, even if there is only one worker: it
+        stays free to notice Ctrl-C and to call ``after_each`` as items are done.  Any
+        other thread works together with the workers that it gets.  A worker of this
+        pool does the items itself, one after another.
         """
         if _here.worker_of is self:
             return self._in_turn(function, items, after_each)
@@ -368,12 +372,12 @@ class Threads:
         items: Iterable[Item],
         after_each: Callable[[], None] | None,
     ) -> list[Result]:
-        """Do the items in this thread, one after the other."""
+        """Do the items in this thread, one after another."""
         before, _here.worker_of = _here.worker_of, self
         results = []
         try:
             for item in items:
-                # Not around after_each, which may be a user's.
+                # Without after_each, which may be a user's function.
                 with np.errstate(over="ignore", invalid="ignore"):
                     results.append(function(item))
                 if after_each is not None:

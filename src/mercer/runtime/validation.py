@@ -24,15 +24,15 @@ __all__ = [
     "validate_samples",
 ]
 
-NOTHING = "no_validation"  # scikit-learn's word for what is not given
-# Values that are looked at together: a wrong one in large data is found in little room.
+NOTHING = "no_validation"  # what scikit-learn passes for an argument that is not given
+# Values that are checked at a time, so that checking large data needs little memory.
 AT_ONCE = 1 << 20
 
 
 def validate_data(
     estimator: Any, X: Any = NOTHING, y: Any = NOTHING, **settings: Any
 ) -> Any:
-    """Do what scikit-learn's function of this name does, with errors that say where."""
+    """Validate as scikit-learn does, with errors that say where the wrong value is."""
     try:
         valid = validation.validate_data(estimator, X, y, **settings)
     except (TypeError, ValueError) as error:
@@ -44,7 +44,7 @@ def validate_data(
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{where}\n{error}") from error
     if isinstance(valid, tuple) and valid[1].dtype.kind in "OUS":
-        # NumPy would fail later, when it puts labels in order or makes numbers of them.
+        # NumPy would fail later, when it sorts labels or converts them to numbers.
         where = _fault_in_targets(valid[1], must_be_numbers=is_regressor(estimator))
         if where is not None:
             raise ValueError(where)
@@ -128,7 +128,7 @@ def _fault_in_samples(X: Any) -> str | None:
         if values.ndim != 2:
             return None
         columns, named = list(values.T), [str(j) for j in range(values.shape[1])]
-    # The first row at fault, not the first column.
+    # The error names the first wrong row, in whatever column it is.
     found = [
         (fault[0], name, fault[1])
         for name, column in zip(named, columns, strict=True)
@@ -154,7 +154,7 @@ def _fault_in_sparse(X: Any) -> str | None:
 
 
 def _uneven(X: Any) -> str | None:
-    """Say which of several rows has another length than the first."""
+    """Say which row has another length than the first one, if there is such a row."""
     try:
         lengths = [len(row) for row in X]
     except TypeError:
@@ -169,7 +169,7 @@ def _uneven(X: Any) -> str | None:
 
 
 def _fault_in_column(column: NDArray) -> tuple[int, Any] | None:
-    """Return where the first value is that is not a finite number, and the value."""
+    """Return the place and the value of the first entry that is not a finite number."""
     if column.dtype.kind in "mM" and len(column):
         return 0, column[0]
     if column.dtype.kind in "fc":
@@ -194,12 +194,12 @@ def _is_finite(value: Any) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    """Tell whether a value stands for none: None, NaN, or NA of pandas."""
+    """Tell whether a value is missing: None, NaN, or NA of pandas."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # the comparison of NA is NA, which is neither true nor false
+    except TypeError:  # comparing NA gives NA, which is neither true nor false
         return True
     except ValueError:
         return False
@@ -209,24 +209,24 @@ def _remedy(value: Any) -> str:
     """Say what is wrong with a value, and what to do."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return (
-            f"is a time, {value}, and samples are numbers. Turn times into numbers, "
-            "such as days since a date."
+            f"is a time, {value}, and samples must be numbers. Turn times into "
+            "numbers, such as days since a date."
         )
     if _is_missing(value):
         return (
-            f"has no value, but {value!r}. Fill it in, for example by "
+            f"is missing: it is {value!r}. Fill in a value, for example with "
             "sklearn.impute.SimpleImputer, or leave the row out."
         )
     if isinstance(value, float):
-        return f"is {value}. Replace it by a finite number, or leave the row out."
+        return f"is {value}. Replace it with a finite number, or leave the row out."
     return (
-        f"is {value!r}, and samples are numbers. Encode text, for example by "
+        f"is {value!r}, and samples must be numbers. Encode text, for example with "
         "sklearn.preprocessing.OneHotEncoder, or leave the column out."
     )
 
 
 def _fault_in_targets(y: Any, must_be_numbers: bool) -> str | None:
-    """Say where y has no value, or values of two kinds, if it does."""
+    """Say where y has a missing value, or values of two kinds, if it does."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
@@ -236,11 +236,14 @@ def _fault_in_targets(y: Any, must_be_numbers: bool) -> str | None:
     for i, value in enumerate(entries):
         if _is_missing(value):
             return (
-                f"y has no value at position {i} (counted from 0), but {value!r}. "
+                f"y is missing at position {i} (counted from 0): it is {value!r}. "
                 "Leave this sample out, or fill in its target."
             )
         if isinstance(value, float) and not np.isfinite(value):
-            return f"y is {value} at position {i} (counted from 0)."
+            return (
+                f"y is {value} at position {i} (counted from 0). Replace it with a "
+                "finite number, or leave this sample out."
+            )
         if must_be_numbers and not _is_finite(value):
             return (
                 f"y is {value!r} at position {i} (counted from 0), and regression "
@@ -252,7 +255,7 @@ def _fault_in_targets(y: Any, must_be_numbers: bool) -> str | None:
     if values.dtype == object and entries and not any(texts):
         return (
             f"Unknown label type: y is an array of objects, such as {entries[0]!r}. "
-            "Let it have a type of its own, such as y.astype(int) or y.astype(str)."
+            "Convert y to one type, for example with y.astype(int) or y.astype(str)."
         )
     if any(texts) and not all(texts):
         first, other = texts.index(True), texts.index(False)

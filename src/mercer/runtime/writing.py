@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: a crash leaves what was there before."""
+"""Writing files as a whole: after a crash there is the old file or the new one."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "write_file"]
 
 
 @contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of ``path`` once it is whole and on disk.
+    """Open a new file that replaces ``path`` once it is complete and on the disk.
 
-    It is written beside ``path`` under another name, and renamed at the end, which
-    file systems do at once or not at all. After an error the new file is gone, and the
-    old one is as it was. A pipe or a device, such as ``/dev/null``, is written to and
-    stays what it is.
+    The new file is written beside ``path`` under another name and renamed at the end,
+    which file systems do completely or not at all. After an error the new file is
+    deleted, and the old one is unchanged. A pipe or a device, such as ``/dev/null``, is
+    written to directly.
     """
     given = Path(path)
     if given.exists() and not given.is_file() and not given.is_dir():
         with open(given, "wb") as stream:
             yield stream
         return
-    # A link stays a link: what it points to is replaced.
+    # A link stays a link: the file that it points to is replaced.
     target = given.resolve()
     if not target.parent.is_dir():
         raise FileNotFoundError(
@@ -51,8 +51,18 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
     _sync_folder(target.parent)
 
 
+def write_file(
+    path: str | os.PathLike, content: bytes | str, *, makes_folder: bool = False
+) -> None:
+    """Write a file as a whole, text as UTF-8, and its folder if that is wanted."""
+    if makes_folder:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming last, where folders can be opened (not on Windows)."""
+    """Force a renaming to the disk, where folders can be opened (not on Windows)."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -27,13 +27,12 @@ from mercer.core.problem import Solution
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import certified, tries_single
-from mercer.engines.cpu.tiles import TILES_PART, is_custom
+from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes, is_custom
 from mercer.engines.plan import Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.arrays import dense_if_small
-from mercer.runtime.memory import WORKERS, budget_bytes
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import QUIET

@@ -26,8 +26,8 @@ from mercer.core.problem import (
     is_feasible,
     layout,
 )
-from mercer.core.rows import add_rows, gather_square
 from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
+from mercer.core.tiles import add_rows, gather_square
 from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,

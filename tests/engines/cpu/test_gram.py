@@ -5,11 +5,9 @@ import pytest
 from scipy import sparse
 
 from mercer import gram_matrix, kernels
-from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.gram import Demand, RowGram, WholeGram
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import Tiles, apply
-from mercer.runtime.memory import budget_bytes, free_memory
+from mercer.engines.cpu.tiles import Tiles, Weights, apply, budget_bytes, free_memory
 from mercer.runtime.threads import Threads
 
 RBF = kernels.RBF(gamma=0.3)

@@ -156,7 +156,7 @@ def test_single_precision_that_broke_the_sums_is_not_a_start(monkeypatch):
 
 def test_rough_solvers_name_the_remedy():
     X, y = problem()
-    with pytest.warns(ConvergenceWarning, match="'auto' is exact"):
+    with pytest.warns(ConvergenceWarning, match="approximate; use 'auto'"):
         SVC(solver="simplified", tol=1e-9, C=100.0).fit(X, y)
 
 
@@ -412,7 +412,7 @@ def test_the_limit_without_max_iter_is_named(monkeypatch):
     monkeypatch.setattr("mercer.machines.base.machine.MOST_STEPS", 1)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)) * [1, 1000], np.arange(40) % 2
-    message = r"a limit of its own, here \d+ steps, where max_iter=-1 sets none\. Scale"
+    message = r"With max_iter=-1 the solver stops after \d+ steps\. Scale the"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         SVC(kernel="poly", C=1e9, tol=1e-9).fit(X, y)
     assert "raise max_iter" not in str(caught[0].message)

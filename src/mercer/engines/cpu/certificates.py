@@ -10,14 +10,19 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
-from mercer.engines.cpu.coefficients import coefficient_matrix
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import TILES_PART, Tiles, Workers
+from mercer.engines.cpu.tiles import (
+    TILES_PART,
+    WORKERS,
+    Tiles,
+    Workers,
+    coefficient_matrix,
+    divide,
+)
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.runtime.arrays import ranges
-from mercer.runtime.memory import WORKERS, divide
 
 __all__ = [
     "Values",
@@ -90,7 +95,7 @@ def rounding_errors(
     kernel: Kernel,
     data: Operand | WholeGram,
     tasks: list[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> NDArray:
     """Estimate, for each task, the largest error of ``f`` that rounding has left.
@@ -134,7 +139,7 @@ def refine(
     kernel: Kernel,
     data: Operand,
     tasks: Sequence[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> None:
     """Compute ``f`` anew on the support vectors, in double precision.
@@ -156,7 +161,7 @@ def products_on_support(
     kernels: Sequence[Kernel],
     data: Operand,
     tasks: Sequence[Task],
-    threads: Workers,
+    threads: Workers | None,
     budget: int | None = None,
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.

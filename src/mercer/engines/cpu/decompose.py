@@ -24,8 +24,8 @@ from mercer.core.problem import (
     certify,
     layout,
 )
-from mercer.core.rows import add_rows, extend_square
 from mercer.core.smo import minimise_pairs
+from mercer.core.tiles import add_rows, extend_square
 
 __all__ = ["Task", "decompose", "refresh"]
 

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.solve import Progress, solve_plan
-from mercer.engines.cpu.tiles import apply, kernel_matrix
+from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
-from mercer.runtime.memory import budget_bytes
 from mercer.runtime.threads import Threads, count_threads
 
 __all__ = ["CpuEngine"]
@@ -43,6 +41,8 @@ class CpuEngine:
             count_threads(n_jobs)  # raises an error
         self._n_jobs = n_jobs
         self._threads: Threads | None = None
+        #: an array of one number that becomes 1 when the work is to end early
+        self.stop = np.zeros(1, dtype=np.uint8)
 
     def __enter__(self) -> CpuEngine:
         return self
@@ -57,12 +57,8 @@ class CpuEngine:
         """The threads; they start when they are first asked for."""
         if self._threads is None:
             self._threads = Threads(self._n_jobs).__enter__()
+            self._threads.stop = self.stop
         return self._threads
-
-    @property
-    def stop(self) -> NDArray[np.uint8]:
-        """An array of one number that becomes 1 when the work is to end early."""
-        return self.threads.stop
 
     def map(
         self,

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.rows import mirror, scatter_rows
+from mercer.core.tiles import mirror, scatter_rows
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     TILE_ROWS,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.rows import close_gaps, mirror
+from mercer.core.tiles import close_gaps, mirror
 from mercer.engines.cpu.pair import SINGLE_ERROR, Frame, Framed, Operand
 from mercer.engines.cpu.tiles import Tiles
 from mercer.kernels.base import Kernel

@@ -19,15 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.exponential import (
+from mercer.core.tiles import (
+    additive_chi2,
+    centre_rows,
+    column_range_and_sum,
+    dot_rows,
     exponential,
     gaussian,
+    intersection,
+    manhattan,
     squared_differences,
     squared_distances,
 )
-from mercer.core.framing import centre_rows, column_range_and_sum
-from mercer.core.histogram import additive_chi2, intersection, manhattan
-from mercer.core.sparse_dot import dot_rows
 from mercer.engines.cpu.zeros import (
     LEAST_ROWS,
     PART,

@@ -37,11 +37,18 @@ from mercer.engines.cpu.gram import (
     WholeGram,
 )
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import USUAL, Tiling, is_custom, plan_tiles
+from mercer.engines.cpu.tiles import (
+    USUAL,
+    WORKERS,
+    Tiling,
+    budget_bytes,
+    divide,
+    is_custom,
+    plan_tiles,
+)
 from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
-from mercer.runtime.memory import WORKERS, budget_bytes, divide
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import check_finite
 
@@ -70,6 +77,8 @@ MOST_FOR_ROUNDING = 0.6
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
 SINGLE_FROM = 2000
+# Up to this many samples kernel values take less time than starting threads for them.
+TINY = 256
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
 # ... and of regression, where most samples end up as support vectors.
@@ -138,7 +147,10 @@ def _arranged(plan: Plan, threads: Threads) -> Operand | WholeGram:
     elif plan.is_matrix:
         matrix = X
     else:
-        return Operand(X, order=None if in_order else order, run=threads.map)
+        rows = None if in_order else order
+        if len(order) <= TINY:
+            return Operand(X, order=rows)
+        return Operand(X, order=rows, run=threads.map)
     matrix = matrix if in_order else matrix[np.ix_(order, order)]
     return WholeGram(matrix, np.array(matrix.diagonal(), dtype=np.float64), plan.starts)
 
@@ -163,15 +175,17 @@ def solve_many(
     if isinstance(data, Operand) and tries_single(kernel, data, settings):
         first = data.astype(np.float32)
     budget = budget_bytes(settings.cache_size)
+    # Threads compute kernel values, unless there are too few of them.
+    helpers = threads if starts[-1] > TINY else None
     # What certificates take is set aside.
     rest = budget - certifying_bytes(kernel, budget)
     solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
     solve(SAFETY * tol)
-    errors = rounding_errors(kernel, data, tasks, threads, budget)
+    errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
         # Smaller steps left undone make up for larger errors.
         solve(tol - 2.5 * errors.max())
-        errors = rounding_errors(kernel, data, tasks, threads, budget)
+        errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if (
         are_spoilt(tasks, errors, tol)
         and isinstance(data, Operand)
@@ -196,7 +210,7 @@ def solve_many(
     is_single = first.dtype == np.float32 and not is_custom(kernel)
     if settings.refines and is_single and isinstance(data, Operand):
         del solve, first  # their memory is for what follows
-        refine(kernel, data, tasks[:: settings.refines], threads, budget)
+        refine(kernel, data, tasks[:: settings.refines], helpers, budget)
     return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
 
@@ -270,7 +284,7 @@ def _prepare(
                 ),
                 tasks,
                 after_each,
-                room.at_once,
+                room.at_once if starts[-1] > TINY else 1,
             )
             return
         for task in tasks:

@@ -1,4 +1,4 @@
-"""The one loop over tiles of kernel values.
+"""The one loop over tiles of kernel values, and the memory that it may use.
 
 Whoever needs kernel values gets them here, tile by tile: matrices, rows, products with
 vectors, certificates.  This module decides how large tiles are, so that they keep to
@@ -11,37 +11,54 @@ Tiles do not depend on the number of threads, and so neither do the values.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from mercer.core.rows import mirror
-from mercer.engines.cpu.coefficients import Weights
+from mercer.core.tiles import mirror
 from mercer.engines.cpu.pair import Operand, Scratch, TilePair
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.pair import columns_key
 from mercer.runtime.arrays import ranges
-from mercer.runtime.memory import WORKERS, divide
 from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
     "TILES_PART",
     "USUAL",
+    "WORKERS",
+    "Room",
     "Tiles",
     "Tiling",
+    "Weights",
     "Workers",
     "apply",
+    "budget_bytes",
+    "coefficient_matrix",
+    "divide",
+    "free_memory",
+    "from_pair_layout",
+    "given_budget",
     "is_custom",
     "kernel_matrix",
     "plan_tiles",
     "symmetric_matrix",
+    "to_pair_layout",
 ]
+
+MEGABYTE = 2**20
+UNKNOWN_FREE_MEMORY = 4 * 2**30
+# Memory is divided among this number of workers, however many there are: what they
+# compute must not depend on it.
+WORKERS = 8
 
 # Number of values in a tile: large enough for the matrix product, small enough for the
 # cache.  A tile has as many rows as possible, up to a limit: each tile has to bring its
@@ -65,6 +82,62 @@ PROBED_ROWS = 8
 SMALL_WORK = 200_000
 # Up to so many multiplications, BLAS gets one thread.
 ONE_BLAS_THREAD = 50_000_000
+
+
+class Room(NamedTuple):
+    """Memory that is divided among workers."""
+
+    each: int  #: bytes that one worker may take
+    at_once: int  #: workers that there is room for
+
+
+def divide(total: int, wanted: int, workers: int = WORKERS) -> Room:
+    """Divide memory among workers, of whom each could use ``wanted`` bytes."""
+    each = max(1, min(wanted, total // max(workers, 1)))
+    return Room(each, max(1, total // each))
+
+
+def budget_bytes(cache_size: float | str) -> int:
+    """Turn ``cache_size`` (MB, or "auto": a quarter of free memory) into bytes.
+
+    The budget is for kernel values and for all scratch memory whose size goes with the
+    square of the number of samples or with the tiles that threads compute. Samples,
+    copies of them, vectors of one number per sample, and results are not in it.
+    """
+    if cache_size == "auto":
+        return free_memory() // 4
+    return int(float(cache_size) * MEGABYTE)
+
+
+def given_budget(cache_size: float | str) -> int | None:
+    """Return the bytes that a user has allowed; "auto" allows any number: None."""
+    return None if cache_size == "auto" else budget_bytes(cache_size)
+
+
+def free_memory() -> int:
+    """Return the bytes that can be used without swapping, as far as they are known."""
+    found = []
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    found.append(int(line.split()[1]) * 1024)
+    except OSError:
+        pass
+    try:  # a container may have less than its machine
+        with (
+            open("/sys/fs/cgroup/memory.max") as most,
+            open("/sys/fs/cgroup/memory.current") as current,
+        ):
+            found.append(max(0, int(most.read()) - int(current.read())))
+    except (OSError, ValueError):
+        pass
+    if not found:
+        try:
+            found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+        except (AttributeError, OSError, ValueError):
+            found.append(UNKNOWN_FREE_MEMORY)
+    return min(found)
 
 
 class Tiling(NamedTuple):
@@ -357,6 +430,33 @@ def kernel_matrix(
     return matrix
 
 
+class Weights(NamedTuple):
+    """Coefficients of support vectors, which lie in stretches (the classes).
+
+    Most tasks leave most stretches out, if tasks are pairs of classes; so the products
+    go stretch by stretch, with the tasks that it takes part in.
+    """
+
+    matrix: sparse.csr_array  #: support vectors by tasks
+    starts: Sequence[int]  #: where each stretch begins, then the end
+
+    def dense_parts(
+        self, rows: slice, dtype: np.dtype
+    ) -> list[tuple[slice, NDArray, NDArray]]:
+        """Return, within some rows, stretches, their tasks, and the coefficients."""
+        parts = []
+        for begin, end in pairwise(self.starts):
+            first, stop = max(begin, rows.start), min(end, rows.stop)
+            if first < stop:
+                own = self.matrix[first:stop]
+                used = np.unique(own.indices)
+                weight = own[:, used].toarray().astype(dtype)
+                parts.append(
+                    (slice(first - rows.start, stop - rows.start), used, weight)
+                )
+        return parts
+
+
 def apply(
     kernel: Kernel,
     left: Operand,
@@ -402,3 +502,48 @@ def _shape(n_rows: int) -> tuple[int, int]:
     """Return the shape of tiles of so many rows, so that there is work for threads."""
     height = min(TILE_ROWS, max(128, -(-n_rows // 8)))
     return height, max(1, TILE_VALUES // height)
+
+
+def coefficient_matrix(
+    n: int, columns: Sequence[tuple[NDArray, NDArray]]
+) -> sparse.csr_array:
+    """Return a matrix of n rows; a column is given by rows and values, which add up."""
+    rows = [r[v != 0] for r, v in columns]
+    values = [v[v != 0] for _, v in columns]
+    column = np.repeat(np.arange(len(columns)), [len(r) for r in rows])
+    entries = (np.concatenate(values), (np.concatenate(rows), column))
+    return sparse.coo_array(entries, shape=(n, len(columns))).tocsr()
+
+
+def to_pair_layout(
+    weights: sparse.csr_array, labels: NDArray, n_classes: int
+) -> NDArray:
+    """Lay coefficients (n_SV, n_pairs) out in one row per other class, as scikit-learn.
+
+    A support vector of class c has at most n_classes - 1 coefficients, one for each
+    other class; row r belongs to class r if r < c, else to class r + 1.
+    """
+    if n_classes == 2:
+        return weights.toarray().T.copy()
+    first, second = np.triu_indices(n_classes, 1)
+    entry = weights.tocoo()
+    vector, pair = entry.coords
+    is_first = labels[vector] == first[pair]
+    rows = np.zeros((n_classes - 1, len(labels)))
+    rows[np.where(is_first, second[pair] - 1, first[pair]), vector] = entry.data
+    return rows
+
+
+def from_pair_layout(rows: NDArray, labels: NDArray) -> sparse.csr_array:
+    """Undo :func:`to_pair_layout`."""
+    n_classes = len(rows) + 1
+    if n_classes == 2:
+        return sparse.csr_array(rows.T)
+    row, vector = np.nonzero(rows)
+    label = labels[vector]
+    other = np.where(row < label, row, row + 1)
+    first, second = np.minimum(label, other), np.maximum(label, other)
+    # Pairs are numbered (0, 1), (0, 2), ..., (1, 2), ...
+    pair = first * (2 * n_classes - first - 1) // 2 + second - first - 1
+    shape = (rows.shape[1], n_classes * (n_classes - 1) // 2)
+    return sparse.coo_array((rows[row, vector], (vector, pair)), shape=shape).tocsr()

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mercer.core.problem import DualProblem, Solution
-from mercer.engines.cpu.coefficients import (
+from mercer.engines.cpu.tiles import (
     Weights,
     coefficient_matrix,
     from_pair_layout,
@@ -78,7 +78,7 @@ class ClassifierPlan(Plan):
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):
-    """Base of the classifiers."""
+    """Base class of the classifiers."""
 
     _parameter_constraints: ClassVar[dict] = {
         **KernelMachine._parameter_constraints,
@@ -94,12 +94,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     @abstractmethod
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
-        """Build the problem of two sides, ±1, with a weight for each sample."""
+        """Build the problem of two sides, -1 and 1, with a weight for each sample."""
 
     _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {"_means"}
-    #: whether samples must lie class by class, as groups of a problem want it
+    #: whether samples must be sorted by class, as problems with groups need it
     _by_class: ClassVar[bool] = False
-    #: how the message begins where weights leave one class only
+    #: how the error message begins if only one class has positive weights
     _one_side_left: ClassVar[str] = "Invalid input"
 
     def _check_task(self, sides: NDArray, weight: NDArray) -> None:
@@ -114,18 +114,18 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if self.probability and self.decode not in ("auto", "platt"):
             raise ValueError(
                 f"decode={self.decode!r} and probability=True contradict each other: "
-                "with probabilities, predict returns the most probable class. Set "
+                "with probability=True, predict returns the most probable class. Set "
                 "decode='auto', or probability=False."
             )
         if self.multiclass != "ovr" and np.any(np.asarray(self.positive_weight) != 1):
             raise ValueError(
-                f"positive_weight={self.positive_weight!r} is for multiclass='ovr', "
-                f"and multiclass={self.multiclass!r}. Use class_weight."
+                f"positive_weight={self.positive_weight!r} needs multiclass='ovr', got "
+                f"multiclass={self.multiclass!r}. Use class_weight."
             )
         if self._decoding() == "barycentre" and self._is_precomputed():
             raise ValueError(
-                "decode='barycentre' needs the samples, not a precomputed kernel: it "
-                "looks for the nearest class mean. Use decode='hamming'."
+                "decode='barycentre' needs the samples to find the nearest class mean, "
+                "and kernel='precomputed' gives no samples. Use decode='hamming'."
             )
 
     def _is_calibrated(self) -> bool:
@@ -242,8 +242,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             factors = factors[1:]  # the second of two classes is the positive side
         if factors.ndim > 1 or (factors.ndim == 1 and len(factors) != n_tasks):
             raise ValueError(
-                "positive_weight is a number or has one for each of the "
-                f"{n_classes} classes; got an array of shape {factors.shape}."
+                "positive_weight must be a number, or an array with one number for "
+                f"each of the {n_classes} classes; got an array of shape "
+                f"{factors.shape}."
             )
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise ValueError(
@@ -282,7 +283,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             n_rows = len(self.classes_) - 1
         if self.dual_coef_.shape[0] != n_rows:
             raise NotFittedError(
-                f"multiclass={self.multiclass!r} was set after fit: fit again"
+                f"multiclass={self.multiclass!r} was set after fit. Call fit again."
             )
 
     def _weights(self) -> Weights:
@@ -328,10 +329,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Returns
         -------
         ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_tasks)
-            For two classes one value, positive for the second. Otherwise a score for
-            each class (one-vs-one: votes and margins; one-vs-rest: margins; ECOC: the
-            score by which it is decoded), or with ``decision_function_shape="ovo"`` the
-            values of all tasks, positive for the positive side.
+            For two classes one value for each sample, positive for the second class.
+            For more classes a score for each class: votes and margins for one-vs-one,
+            margins for one-vs-rest, and the score of the decoding for ECOC. With
+            ``decision_function_shape="ovo"`` the values of all machines.
         """
         check_is_fitted(self)
         decisions = self._decisions(X)
@@ -365,7 +366,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         decode = self._decoding()
         needed = {"platt": "probA_", "barycentre": "_means"}
         if not hasattr(self, needed.get(decode, "classes_")):
-            raise NotFittedError(f"decode={decode!r} was not set before fit: fit again")
+            raise NotFittedError(
+                f"decode={decode!r} was set after fit. Call fit again."
+            )
         decisions = self._decisions(X)
         if decode == "platt":
             winner = self._probabilities(decisions).argmax(axis=1)
@@ -382,9 +385,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        Platt's sigmoids, fitted on five folds, brought together by pairwise coupling
-        (one-vs-one), by normalisation (one-vs-rest), or by the probabilities of classes
-        that agree best with them (ECOC).
+        They are computed from Platt's sigmoids, which were fitted on five folds, by
+        pairwise coupling for one-vs-one, by normalisation for one-vs-rest, and for ECOC
+        as the class probabilities that agree best with the sigmoids.
 
         Parameters
         ----------

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import apply
+from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, given_budget
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import (
     QUIET,

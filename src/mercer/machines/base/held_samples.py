@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.held import HeldRows, Moves
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import apply
+from mercer.engines.cpu.tiles import Weights, apply, coefficient_matrix
 from mercer.kernels.base import Kernel
 from mercer.runtime.threads import Threads
 

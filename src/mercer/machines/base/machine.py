@@ -27,9 +27,13 @@ from sklearn.utils.validation import (
 )
 
 from mercer.core.problem import DualProblem, Solution
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
-from mercer.engines.cpu.tiles import is_custom
+from mercer.engines.cpu.tiles import (
+    Weights,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, with_names
@@ -47,7 +51,6 @@ from mercer.runtime.arrays import (
     refuse_other_things,
     things,
 )
-from mercer.runtime.memory import given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
@@ -75,7 +78,7 @@ class Validated(NamedTuple):
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
-    """Base of the estimators: parameters, validation, solving, decision values."""
+    """Base class of the machines: parameters, validation, fit, decision values."""
 
     _parameter_constraints: ClassVar[dict] = {
         "kernel": [str, callable, Kernel],
@@ -136,14 +139,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def to_sklearn(self) -> Any:
         """Return a fitted estimator of scikit-learn with the same decision values.
 
-        It is the class of the same name, with this kernel as a function if scikit-learn
-        does not have it; for one-vs-rest of more than two classes a
-        ``OneVsRestClassifier``. Other schemes and decodings have no counterpart. It
-        computes in double precision, whatever the data had.
+        It is an instance of the class of the same name, or a ``OneVsRestClassifier``
+        for one-vs-rest with more than two classes. A kernel that scikit-learn does not
+        have becomes a function. Other schemes and decodings have no counterpart. The
+        estimator computes in double precision, whatever the precision of the data was.
 
-        With ``probability=True`` the probabilities differ by up to about 0.005, where
-        scikit-learn ends the coupling of pairs, and its ``predict`` goes by the
-        decision values, not by the probabilities; a warning says so.
+        With ``probability=True`` the probabilities differ by up to about 0.005, because
+        scikit-learn couples pairs less exactly. Its ``predict`` uses the decision
+        values, not the probabilities; a warning says so.
 
         Returns
         -------
@@ -297,9 +300,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             remedy = "A callback asked for an early end."
         elif limit <= n_steps and self.max_iter < 0:
             remedy = (
-                f"The solver has a limit of its own, here {n_steps} steps, where "
-                "max_iter=-1 sets none. Scale the data, for example by StandardScaler, "
-                "lower C or raise tol; a max_iter above this limit lets it go on."
+                f"With max_iter=-1 the solver stops after {n_steps} steps. Scale the "
+                "data, for example with StandardScaler, lower C or raise tol; a larger "
+                "max_iter allows more steps."
             )
         elif limit <= n_steps:
             remedy = (
@@ -308,9 +311,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 "raise max_iter."
             )
         elif self.solver in ("random", "simplified"):
-            remedy = f"solver={self.solver!r} is approximate; 'auto' is exact."
+            remedy = f"solver={self.solver!r} is approximate; use 'auto'."
         elif self._is_precomputed() or self._is_function():
-            remedy = "The kernel matrix must be symmetric; if it is, scale it, lower C."
+            remedy = (
+                "The kernel matrix must be symmetric. If it is, scale it, or lower C."
+            )
         else:
             remedy = "Scale the data, lower C, raise tol, or pass float64 data."
         warn_user(
@@ -346,7 +351,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 f"The internal representation of {type(self).__name__} was altered"
             )
         if self._is_function() and not hasattr(self, "_samples"):
-            raise NotFittedError(f"kernel={self.kernel!r} was set after fit: fit again")
+            raise NotFittedError(
+                f"kernel={self.kernel!r} was set after fit. Call fit again."
+            )
 
     @property
     def _gamma(self) -> float:
@@ -358,7 +365,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     @property
     def _libsvm_sign(self) -> float:
-        """Return -1 where LIBSVM has the other side positive."""
+        """Return -1 if the positive side is the negative one of LIBSVM."""
         return 1.0
 
     @property
@@ -402,14 +409,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             given = X[:, self.support_].astype(np.float64, copy=False)
             values = given @ weights.matrix
         elif isinstance(self.kernel_, Linear):
-            # One product with the weights of the features, whatever the support.
+            # One product with the weights of the features takes least time.
             values = as_dense(X @ as_dense(self.support_vectors_.T @ weights.matrix))
         elif self._is_function():
             given = call_function(self.kernel, X, self._samples, X.dtype)
             values = given[:, self.support_].astype(np.float64) @ weights.matrix
         else:
             vectors = self.support_vectors_
-            self.kernel_.bind(X)  # what it asks of the data holds for new ones too
+            self.kernel_.bind(X)  # checks that the kernel can take such samples
             if self._needs_double(Samples(vectors), weights.matrix):
                 X, vectors = X.astype(np.float64), vectors.astype(np.float64)
             with engine_of(X, n_jobs=self.n_jobs) as engine:

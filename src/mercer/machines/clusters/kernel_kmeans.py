@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
@@ -27,7 +28,6 @@ from mercer.machines.clusters.partition import FeatureSamples, Partition, work_b
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
 from mercer.runtime.fitting import fit_method
-from mercer.runtime.memory import budget_bytes
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.views import views_of
 from mercer.machines.components.centred import (
@@ -30,7 +31,6 @@ from mercer.machines.components.centred import (
 )
 from mercer.machines.components.preimage import PreImages
 from mercer.runtime.fitting import fit_method
-from mercer.runtime.memory import budget_bytes
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions

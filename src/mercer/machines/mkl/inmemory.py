@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.mkl import add_scaled
-from mercer.core.rows import add_rows, gather_square
+from mercer.core.tiles import add_rows, gather_square
 from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.pair import Operand
@@ -20,11 +20,10 @@ from mercer.engines.cpu.solve import (
     TaskSpec,
     solve_and_polish,
 )
-from mercer.engines.cpu.tiles import USUAL, Tiles, Tiling
+from mercer.engines.cpu.tiles import USUAL, WORKERS, Tiles, Tiling, divide
 from mercer.kernels.base import Kernel
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.runtime.arrays import ranges
-from mercer.runtime.memory import WORKERS, divide
 from mercer.runtime.threads import Threads
 
 __all__ = ["GramsInMemory"]

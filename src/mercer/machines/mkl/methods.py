@@ -16,9 +16,14 @@ from mercer.engines.cpu.certificates import (
     some_rows,
     to_solution,
 )
-from mercer.engines.cpu.coefficients import Weights, coefficient_matrix
 from mercer.engines.cpu.pair import Operand, as_operand
-from mercer.engines.cpu.tiles import apply, is_custom
+from mercer.engines.cpu.tiles import (
+    Weights,
+    apply,
+    coefficient_matrix,
+    given_budget,
+    is_custom,
+)
 from mercer.engines.plan import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
@@ -27,7 +32,6 @@ from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
 from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.pairs import minimise
 from mercer.machines.mkl.weights import alignment_weights
-from mercer.runtime.memory import given_budget
 
 __all__ = ["METHODS", "WeightGroup", "is_convex", "learn", "settled", "split"]
 

@@ -19,9 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.certificates import all_of
-from mercer.engines.cpu.coefficients import Weights
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import apply, is_custom
+from mercer.engines.cpu.tiles import (
+    Weights,
+    apply,
+    budget_bytes,
+    given_budget,
+    is_custom,
+)
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
@@ -36,7 +41,6 @@ from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, spli
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.arrays import dense_if_small, frozen
-from mercer.runtime.memory import budget_bytes, given_budget
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads

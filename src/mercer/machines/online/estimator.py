@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
@@ -31,7 +32,6 @@ from mercer.multiclass.codes import make_code
 from mercer.multiclass.decoding import score_classes, votes_and_margins
 from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.fitting import fit_method
-from mercer.runtime.memory import budget_bytes
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context

@@ -13,11 +13,12 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 import mercer
+from mercer.runtime.writing import write_file
 from mercer.studies.data import Data, data_folder
 from mercer.studies.report.computer import describe_computer
 from mercer.studies.report.outcomes import Outcome, Report, StudyReport
 from mercer.studies.report.page import render
-from mercer.studies.report.stored_results import StoredResults, step_key, write_text
+from mercer.studies.report.stored_results import StoredResults, step_key
 from mercer.studies.report.watch import Watcher, make_watcher
 from mercer.studies.results import Item, Unavailable
 from mercer.studies.study import Run, Step, Study
@@ -57,7 +58,7 @@ def run_studies(
                 out / "index.html",
                 n_steps - sum(len(r.outcomes) for r in reports),
             )
-            write_text(report.page, render(report))
+            write_file(report.page, render(report), makes_folder=True)
             return report
 
         with watcher.watch(n_steps):

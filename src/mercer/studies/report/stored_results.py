@@ -8,21 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mercer.runtime.writing import replacing
+from mercer.runtime.writing import write_file
 from mercer.studies.report.outcomes import Outcome
 from mercer.studies.results import from_json, to_json
 
-__all__ = ["StoredResults", "step_key", "write_text"]
+__all__ = ["StoredResults", "step_key"]
 
 # Raise this number when the meaning of stored results changes.
 FORMAT = 1
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, and its folder if needed; a reader never sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(text.encode())
 
 
 def step_key(study: str, step: str, settings: Mapping[str, Any], facts: Any) -> str:
@@ -72,4 +65,5 @@ class StoredResults:
         items = [to_json(item) for item in outcome.items]
         self._steps[key] = {**outcome._asdict(), "items": items}
         everything = {"format": FORMAT, "study": self._study, "steps": self._steps}
-        write_text(self.path, json.dumps(everything, indent=1, allow_nan=False))
+        text = json.dumps(everything, indent=1, allow_nan=False)
+        write_file(self.path, text, makes_folder=True)

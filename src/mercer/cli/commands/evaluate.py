@@ -1,0 +1,109 @@
+"""``mercer evaluate``: how good a model is on data with known answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from mercer.cli.command_bar import CommandBar
+from mercer.cli.commands import options
+from mercer.cli.commands.options import parse_size
+from mercer.cli.data.loaded import ReadOptions
+from mercer.cli.data.reading import read_data
+from mercer.cli.data.sources import check_apart, name_of
+from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
+from mercer.cli.models import load_model
+from mercer.cli.printing import check_free, print_json
+from mercer.cli.report_files import REPORT, report_files
+from mercer.cli.scores import judge, to_text
+from mercer.runtime.writing import write_file
+
+__all__ = ["evaluate"]
+
+
+@reporting
+def evaluate(
+    model: options.ModelFile,
+    data: options.DataFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="A folder for the report, the confusion matrix and the ROC curves.",
+        ),
+    ] = None,
+    plots: Annotated[
+        Literal["png", "svg", "none"],
+        typer.Option("--plots", help="Format of the figures in --out."),
+    ] = "png",
+    at_least: Annotated[
+        float | None,
+        typer.Option(
+            "--at-least", help="Exit with code 1 if accuracy, or R2, is lower."
+        ),
+    ] = None,
+    target: options.TargetName = None,
+    drop: options.Drop = None,
+    format: options.Format = options.FormatChoice.auto,
+    header: options.Header = options.HeaderChoice.auto,
+    samples: options.Samples = "X",
+    size: options.Size = None,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compare the predictions of a model with the known answers."""
+    if at_least is not None and math.isnan(at_least):
+        raise UsageFailure("--at-least must be a number; got nan.")
+    if out is not None:
+        _check_folder(out, [REPORT], force)
+    check_apart(model, data)
+    found = load_model(model)
+    how = ReadOptions(
+        format.value,
+        target,
+        needs_target=True,
+        drop=tuple(drop or ()),
+        header=header.value,
+        samples=samples,
+        size=parse_size(size),
+        schema=found.schema,
+    )
+    with CommandBar(quiet) as bar:
+        bar.begin(f"reading {name_of(data)}")
+        loaded = read_data(data, how)
+        bar.begin(f"predicting {loaded.X.shape[0]} samples")
+        verdict = judge(found, loaded)
+        if out is not None:
+            bar.begin("drawing")
+            files = report_files(verdict, plots)
+            _check_folder(out, files, force)
+            out.mkdir(exist_ok=True)
+            for name, content in files.items():
+                write_file(out / name, content)
+    if verdict.unknown and not quiet:
+        names = ", ".join(map(repr, verdict.unknown))
+        what = "has classes that the model does not know"
+        tell(f"warning: {loaded.source} {what}: {names}.")
+    if as_json:
+        print_json(verdict.report)
+    else:
+        typer.echo(to_text(verdict.report))
+    name, value = verdict.headline
+    if at_least is not None and not value >= at_least:
+        raise PoorAnswer(f"{name} {value:.4f} is below --at-least {at_least:g}.")
+
+
+def _check_folder(folder: Path, names: Iterable[str], force: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageFailure(f"--out {folder} is a file. Give a folder.")
+    if folder.is_dir():
+        check_free([folder / name for name in names], force)
+    else:
+        check_free([folder], force)
