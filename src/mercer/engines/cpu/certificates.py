@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
@@ -22,7 +23,6 @@ from mercer.engines.cpu.tiles import (
     divide,
 )
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = [
     "Values",
@@ -39,7 +39,7 @@ __all__ = [
     "to_solution",
 ]
 
-# Rows on which rounding errors are measured.
+# Number of rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
@@ -304,8 +304,8 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
 def is_definite(K: NDArray, group: NDArray) -> bool:
     """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
 
-    Rounding of the values, which a matrix of low rank would not survive otherwise, is
-    allowed for.
+    Rounding errors of the values are allowed for; without that, the test would fail for
+    matrices of low rank.
     """
     if not np.isfinite(K).all():
         return False

@@ -1,4 +1,4 @@
-"""What estimators share that work in feature space without a dual problem."""
+"""The base of estimators that work in feature space but solve no dual problem."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, given_budget
+from mercer.engines.cpu.tiles import budget_bytes, given_budget
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import validate_data
 
 __all__ = ["FeatureSpace"]
 
-# What overflows shows in the results, and they are looked at.
+# Overflow is allowed here: the results are checked for it.
 QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class FeatureSpace:
-    """Binds the kernel, and multiplies with its values, seen samples and new ones.
+    """Binds the kernel, and multiplies kernel values of samples with vectors.
 
     The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
     ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
@@ -92,27 +92,28 @@ class FeatureSpace:
     def _product(
         self,
         X: Any,
-        threads: Threads,
+        engine: CpuEngine,
         small: int = 0,
         order: NDArray[np.intp] | None = None,
         work: int = 0,
     ) -> GramProduct | GivenProduct:
         """Return the Gram matrix of the samples, in double precision if it is small.
 
-        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
-        the bytes of the budget that are left to the caller.
+        ``order`` is another order of the samples, for kernels that are not functions
+        of the user; ``work`` is the number of bytes of the budget that are left to the
+        caller.
         """
         if self._is_precomputed():
             given = X
             if not (given == given.T).all():
                 given = (given + given.T) / given.dtype.type(2)
-            product: Any = GivenProduct(given, threads)
+            product: Any = GivenProduct(given, engine.threads)
         else:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
-            operand = Operand(X, order=order, run=threads.map)
-            product = GramProduct(self.kernel_, operand, budget, threads, work)
+            operand = engine.operand(X, order)
+            product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
         if not np.isfinite(product.sums).all():
             raise ValueError(
                 "The kernel values are not finite: the data have too large values; "
@@ -121,7 +122,7 @@ class FeatureSpace:
         return product
 
     def _validate_new(self, X: Any) -> Any:
-        """Check new samples, and bring them into the form of the seen ones."""
+        """Check new samples, and make them sparse or dense like those of the fit."""
         check_is_fitted(self)
         X = validate_data(
             self,
@@ -132,7 +133,7 @@ class FeatureSpace:
             reset=False,
         )
         if not self._is_precomputed():
-            self.kernel_.bind(X)  # it may be for some samples only
+            self.kernel_.bind(X)  # checks the data: a kernel may be for histograms only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
             return X
         return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
@@ -143,17 +144,9 @@ class FeatureSpace:
         if self._is_precomputed():
             found = X.astype(np.float64, copy=False) @ weights
         else:
-            sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
-            with Threads(self.n_jobs) as threads:
-                anchor = Operand(self.X_fit_, run=threads.map)
-                found = apply(
-                    self.kernel_,
-                    Operand(X),
-                    anchor,
-                    sparse_weights,
-                    threads,
-                    given_budget(self.cache_size),
-                )
+            budget = given_budget(self.cache_size)
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
+                found = engine.apply(self.kernel_, X, self.X_fit_, weights, budget)
         if not np.isfinite(found).all():
             raise ValueError(
                 "The kernel values are not finite: X has too large values; scale it."
@@ -164,8 +157,8 @@ class FeatureSpace:
 def _takes_matrices(function: Any, X: Any) -> bool:
     """Tell a function of two matrices from one of two samples, by a trial.
 
-    scikit-learn's KernelPCA takes functions of two samples.  Such a function returns a
-    single number for matrices too, or fails.
+    scikit-learn's KernelPCA takes functions of two samples.  Such a function also
+    returns a single number for two matrices, or it fails.
     """
     try:
         return np.ndim(as_dense(function(X[:2], X[:1]))) > 0
