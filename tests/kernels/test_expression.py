@@ -171,7 +171,7 @@ MISTAKES = [
     ("(linear rbf)", 9, "Expected ')', '+', '*', '**', '@' or '.normalized()', found"),
     ("linear rbf", 8, FOLLOWS + "'rbf'."),
     ("linear 2", 8, FOLLOWS + "'2'."),
-    ("-0.5 * rbf", 1, "A factor must be >= 0: other multiples are no kernels."),
+    ("-0.5 * rbf", 1, "A factor must be >= 0: other multiples are not kernels."),
     ("linear * -1", 10, "A factor must be >= 0"),
     ("linear - rbf", 8, "Kernels can be added, not subtracted."),
     ("(linear - rbf)", 9, "Kernels can be added, not subtracted."),

@@ -403,7 +403,7 @@ def test_hundred_classes(rng):
         (dict(), dict(multiclass="ovr"), "multiclass='ovr' was set after fit"),
         (dict(multiclass="ovr"), dict(multiclass="ovo"), "multiclass='ovo' was set"),
         (dict(), dict(decode="barycentre"), "decode='barycentre' was set after fit"),
-        (dict(), dict(probability=True), "decode='platt' was set after fit fit"),
+        (dict(), dict(probability=True), "decode='platt' was set after fit"),
         (dict(), dict(kernel=np.dot), "kernel=.*dot.* was set after fit"),
     ],
 )

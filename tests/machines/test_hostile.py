@@ -325,7 +325,7 @@ def test_single_precision_that_overflows(machine):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_no_fit_is_endless():
-    with pytest.warns(ConvergenceWarning, match="here 10000000 steps"):
+    with pytest.warns(ConvergenceWarning, match="stops after 10000000 steps"):
         SVC(kernel="linear").fit(1e6 * X, y)  # 1e12 steps would be enough
 
 

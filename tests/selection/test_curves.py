@@ -74,6 +74,15 @@ def test_paths_of_regression_and_defaults(digits, rng):
     assert (np.diff(objectives) <= 1e-9).all()
 
 
+def test_models_of_a_path_are_as_those_of_fits(digits):
+    X, y = digits
+    for point in svm_path(X, y, [0.1, 10], estimator=SVC(gamma=0.05)):
+        model = SVC(gamma=0.05, C=point.C).fit(X, y)
+        assert type(point.model) is SVC
+        assert set(vars(point.model)) == set(vars(model))
+        np.testing.assert_array_equal(point.model.predict(X), model.predict(X))
+
+
 def test_paths_need_a_c(digits):
     with pytest.raises(TypeError, match="a machine of Mercer with a C"):
         svm_path(*digits, estimator=OneClassSVM())

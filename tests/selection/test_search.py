@@ -287,3 +287,26 @@ def test_mnist_scores_are_those_of_scikit_learn(mnist):
     # One sample of a fold may lie so close to a boundary that the tolerance decides.
     np.testing.assert_allclose(split_scores(ours), split_scores(theirs), atol=1.1 / 333)
     assert ours.sharing_.n_grams == 2
+
+
+@pytest.mark.parametrize("as_pipeline", [False, True])
+def test_scorers_see_plain_fitted_machines(digits, as_pipeline):
+    X, y = digits
+    seen = []
+
+    def score(estimator, X, y):
+        machine = estimator[-1] if as_pipeline else estimator
+        assert type(machine) is SVC
+        assert len(machine.support_) == machine.n_support_.sum() > 0
+        # Other samples are predicted from the support vectors.
+        assert (estimator.predict(X.copy()) == estimator.predict(X)).all()
+        seen.append(machine.C)
+        return estimator.score(X, y)
+
+    machine = SVC(gamma=0.05)
+    name = "C"
+    if as_pipeline:
+        machine, name = make_pipeline(StandardScaler(), machine), "svc__C"
+    search = GridSearchCV(machine, {name: [0.1, 1]}, cv=2, scoring=score).fit(X, y)
+    assert sorted(seen) == [0.1, 0.1, 1, 1]
+    assert search.sharing_.n_shared == 4

@@ -23,6 +23,7 @@ are taken over 64 features and then added, which keeps errors in float32 below 1
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ __all__ = [
     "intersection",
     "manhattan",
     "mirror",
+    "ranges",
     "scatter_rows",
     "squared_differences",
     "squared_distances",
@@ -76,6 +78,21 @@ DENSE_ADVANTAGE = 40
 SUMMED_COLUMNS = 2048
 # Side length of the squares in which a tile is transposed.
 SQUARE = 32
+
+
+def ranges(first: int, stop: int, most: int, *, even: bool = True) -> list[slice]:
+    """Cut a range into as few parts of at most ``most`` as possible.
+
+    The parts are about equal, or all but the last one have the length ``most``.
+    """
+    if stop <= first:
+        return []
+    count = -(-(stop - first) // most)
+    if even:
+        cuts = [first + (stop - first) * k // count for k in range(count + 1)]
+    else:
+        cuts = [*range(first, stop, most), stop]
+    return [slice(a, b) for a, b in pairwise(cuts)]
 
 
 @jit

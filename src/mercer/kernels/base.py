@@ -55,7 +55,7 @@ __all__ = [
 
 
 class Definiteness(IntEnum):
-    """What a kernel promises of its matrices, whatever the samples; best last."""
+    """What a kernel promises about its matrices; the best comes last."""
 
     #: the matrix of some samples may have negative eigenvalues
     INDEFINITE = 0
@@ -72,8 +72,8 @@ class Kernel(BaseEstimator):
     """Base of all kernels.
 
     A subclass gives :meth:`evaluate` and :meth:`diagonal`, and :meth:`bind` if it has
-    parameters that the data decide. It says in :attr:`definiteness` what is known of
-    its matrices.
+    parameters that depend on the data. Its :attr:`definiteness` says what is known
+    about its matrices.
     """
 
     #: Lets ``np.float64(0.5) * kernel`` reach ``__rmul__``.
@@ -94,18 +94,17 @@ class Kernel(BaseEstimator):
 
     @property
     def definiteness(self) -> Definiteness:
-        """What is known of the kernel's matrices, once it is bound."""
+        """What is known about the kernel's matrices, once it is bound."""
         return Definiteness.UNKNOWN
 
     def children(self) -> tuple[Kernel, ...]:
-        """Return the kernels this one is made of."""
+        """Return the kernels that this one is composed of."""
         return ()
 
     def block(self, X: Any, Z: Any = None) -> NDArray:
         """Return ``k(x_i, z_j)``, shape (m, n), in one piece.
 
-        Large matrices are the business of :func:`mercer.gram_matrix`, which uses
-        threads and less memory.
+        For large matrices, :func:`mercer.gram_matrix` uses threads and less memory.
         """
         bound, *sides = bind_to_both(self, X, Z)
         left, right = (Samples(side) for side in sides)
@@ -118,12 +117,12 @@ class Kernel(BaseEstimator):
         return with_views_of(self, X).bind(samples.X).diagonal(samples)
 
     def key(self) -> Hashable:
-        """Return what tells this kernel from others in one expression."""
-        # ``vars`` rather than ``get_params``: asked for in every block.
+        """Return a key that is equal for equal kernels only."""
+        # ``vars`` is faster than ``get_params``, and a key is needed in every block.
         return (type(self), *(_frozen(value) for value in vars(self).values()))
 
     def leaves(self) -> Iterator[Kernel]:
-        """Walk over the kernels at the ends of the expression."""
+        """Yield the kernels that are not composed of others."""
         parts = self.children()
         if not parts:
             yield self
@@ -181,7 +180,7 @@ def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Any, Any]:
 
 
 def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
-    """Evaluate a part of an expression, once per block: not to be changed if shared."""
+    """Evaluate a part of an expression once per block; do not change the result."""
     while isinstance(kernel, OnColumns):
         kernel, pair = kernel.kernel, pair.on(kernel.columns)
     return pair.once(kernel.key(), lambda: kernel.evaluate(pair))
@@ -197,7 +196,7 @@ def scaled_by_both(
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Tell a finite real number from everything else."""
+    """Tell whether a value is a finite real number."""
     is_real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     return is_real and math.isfinite(value)
 
@@ -262,7 +261,10 @@ class Sum(_Binary):
 
 
 def _of_factors(*factors: Definiteness) -> Definiteness:
-    """Return what is known of a product: what holds for sums of 0 only does not."""
+    """Return what is known about a product of kernels.
+
+    A product of kernels that are only conditionally definite may be indefinite.
+    """
     least = min(factors)
     conditional = least == Definiteness.CONDITIONAL
     return Definiteness.INDEFINITE if conditional else least
@@ -303,7 +305,7 @@ class Scaled(Kernel):
         if not (is_number(self.factor) and self.factor >= 0):
             raise ValueError(
                 f"A kernel's factor must be a finite number >= 0, got {self.factor!r}: "
-                "a negative multiple is no kernel."
+                "a negative multiple is not a kernel."
             )
         return Scaled(self.kernel.bind(X), float(self.factor))
 
@@ -381,7 +383,7 @@ class Normalized(Kernel):
 
 @public("mercer.kernels")
 class OnColumns(Kernel):
-    """A kernel of some columns: numbers, names, a slice, a mask, or a view's name."""
+    """A kernel on some columns: numbers, names, a slice, a mask, or a view's name."""
 
     def __init__(self, kernel: Kernel, columns: Any):
         self.kernel = kernel
@@ -474,7 +476,7 @@ def _check_not_inside(kernel: Kernel, columns: Any) -> None:
 
 
 def with_names(kernel: Kernel, views: Mapping[str, Any] | None, names: Any) -> Kernel:
-    """Return the kernel for data with such views and names of columns, if any."""
+    """Return the kernel for data that have these views and names of columns, if any."""
     known = {} if names is None else views_of_names(names)
     known.update(views or {})
     return with_views(kernel, known) if known else kernel

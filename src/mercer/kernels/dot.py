@@ -64,7 +64,7 @@ class Polynomial(Kernel):
     def definiteness(self) -> Definiteness:
         if self.coef0 >= 0 or self.degree == 0:
             return Definiteness.POSITIVE
-        # Where the coefficients sum to 0, a constant has no say.
+        # A constant makes no difference where the coefficients sum to 0.
         is_affine = self.degree == 1
         return Definiteness.CONDITIONAL if is_affine else Definiteness.INDEFINITE
 

@@ -51,7 +51,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "chi2": histogram.Chi2,
     "intersection": histogram.Intersection,
 }
-# Of two names of one class, the last: scikit-learn's.
+# If a class has two names, the last one is used, which is that of scikit-learn.
 NAMES = {kind: name for name, kind in KERNELS.items()}
 OPERATORS = "'+', '*', '**', '@' or '.normalized()'"
 
@@ -140,7 +140,7 @@ class _Parser(Tokens):
             self.expect(")", f", {OPERATORS}", opened=token)
             return value
         if token.text == "-":
-            self.fail(token, "A factor must be >= 0: other multiples are no kernels.")
+            self.fail(token, "A factor must be >= 0: other multiples are not kernels.")
         if token.kind == "name":
             return self._call(token)
         return self._number(token, "a kernel or a number")

@@ -46,7 +46,8 @@ def call_function(function: Callable, X: Any, Z: Any, dtype: Any) -> NDArray:
         values = values.toarray()
     shape = X.shape[0], Z.shape[0]
     if X is Z and np.shape(values) == (1, 1):
-        # A constant, for the fit of scikit-learn's machines but not for predict.
+        # A function may return one constant when it is called with the training samples
+        # twice, as scikit-learn's machines allow in fit but not in predict.
         values = np.full(shape, values[0][0])
     if np.shape(values) != shape:
         hint = ""
@@ -75,8 +76,8 @@ class Custom(Kernel):
 
     It is what estimators make of a function that they are given as ``kernel``, but as
     a Kernel it can be a part of sums and products.  It is called with blocks of rows,
-    so it must treat pairs of rows one by one: no centring or scaling by what else is in
-    the block.  It is called from one thread at a time.
+    so it must treat pairs of rows one by one, without centring or scaling by other rows
+    of the block.  It is called from one thread at a time.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class Custom(Kernel):
             )
         return self
 
-    #: what the function is one of, for messages
+    #: what the function takes two of, for messages
     _takes = "matrices"
 
     def evaluate(self, pair: Pair) -> NDArray:

@@ -18,11 +18,11 @@ TOKEN = re.compile(
 
 
 class KernelSyntaxError(ValueError):
-    """A text that is no kernel; the message shows where."""
+    """The text is not a kernel; the message shows where."""
 
 
 class Token(NamedTuple):
-    """One of them."""
+    """One word or sign."""
 
     kind: str  #: "number", "name", "quoted", "sign" or "end"
     text: str

@@ -1,8 +1,8 @@
 """Names of columns, and of groups of columns, that travel with the data.
 
 A kernel may look at columns by name, ``rbf@age`` or ``rbf@[age, income]``, or at a
-view, ``rbf@hog``.  What columns that is, the data say: a data frame by the names of its
-columns, of which ``hog__0``, ``hog__1``, ... are also the view ``hog``, or an array
+view, ``rbf@hog``.  The data say which columns these are: a data frame by the names of
+its columns, of which ``hog__0``, ``hog__1``, ... are also the view ``hog``, or an array
 from :func:`name_columns`.  A name that is both a column and a view is the view.
 """
 
@@ -29,15 +29,15 @@ __all__ = [
     "views_of_names",
 ]
 
-# Names that a message lists; a table may have thousands.
+# Number of names that a message lists; a table may have thousands.
 MOST_LISTED = 10
 
 
 class NamedColumns(np.ndarray):
     """A matrix that knows the names of its groups of columns, in ``views``.
 
-    Whatever chooses rows, copies or pickles it keeps the names.  Everything else gives
-    a plain array: after arithmetic or a choice of columns they might be wrong.
+    Choosing rows, copying and pickling keep the names.  Everything else returns a plain
+    array: after arithmetic or a choice of columns, the names might be wrong.
     """
 
     views: dict[str, slice]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ __all__ = [
     "dense_if_small",
     "frozen",
     "is_numeric",
-    "ranges",
     "refuse_other_things",
     "things",
 ]
@@ -80,18 +78,3 @@ def dense_if_small(X: Any) -> Any:
     if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
         return X.toarray()
     return X
-
-
-def ranges(first: int, stop: int, most: int, *, even: bool = True) -> list[slice]:
-    """Cut a range into as few parts of at most ``most`` as possible.
-
-    The parts are about equal, or all but the last one have the length ``most``.
-    """
-    if stop <= first:
-        return []
-    count = -(-(stop - first) // most)
-    if even:
-        cuts = [first + (stop - first) * k // count for k in range(count + 1)]
-    else:
-        cuts = [*range(first, stop, most), stop]
-    return [slice(a, b) for a, b in pairwise(cuts)]

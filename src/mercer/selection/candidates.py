@@ -115,7 +115,7 @@ def make_candidate(request: Request, params: dict[str, Any]) -> tuple[Any, str |
     reason = why_not(machine)
     if reason is None and isinstance(estimator, Pipeline):
         if machine._is_precomputed():
-            reason = "a kernel matrix comes out of a pipeline"
+            reason = "the pipeline computes the kernel matrix"
         elif set(request.fit_params) - {weight_name(estimator)}:
             reason = "steps of the pipeline take parameters of their own in fit"
     elif reason is None and set(request.fit_params) - {"sample_weight"}:
@@ -124,14 +124,14 @@ def make_candidate(request: Request, params: dict[str, Any]) -> tuple[Any, str |
 
 
 def weight_name(estimator: Any) -> str:
-    """Return what the weights of samples are called in ``fit``."""
+    """Return the name of the sample weights among the parameters of ``fit``."""
     if isinstance(estimator, Pipeline):
         return f"{estimator.steps[-1][0]}__sample_weight"
     return "sample_weight"
 
 
 def group_of(estimator: Any, params: dict[str, Any]) -> Any:
-    """Return what candidates have in common that see the same samples."""
+    """Return a key that is equal for candidates that see the same samples."""
     machine = last_of(estimator)
     kind = (machine._takes_targets, machine._is_precomputed())
     if not isinstance(estimator, Pipeline):
@@ -167,7 +167,7 @@ def why_not(estimator: Any) -> str | None:
     if type(estimator).fit is not kind.fit:
         return f"{type(estimator).__name__} has a fit of its own"
     if estimator.solver not in ("auto", "smo"):
-        return f"solver={estimator.solver!r} is to be used, and needs its own matrix"
+        return f"solver={estimator.solver!r} needs its own matrix"
     if estimator._is_function():
         return "the kernel is a function of all samples at once"
     if getattr(estimator, "_skl_callbacks", None):
@@ -201,7 +201,7 @@ def score_model(
 
 @contextmanager
 def within_budget(estimator: Any, cache_size: float | str) -> Iterator[None]:
-    """Let a machine without a ``cache_size`` of its own keep to that of a search."""
+    """Give a machine without a ``cache_size`` of its own that of the search."""
     machine = last_of(estimator)
     takes = cache_size != "auto" and getattr(machine, "cache_size", None) == "auto"
     if takes:
@@ -351,7 +351,7 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
 
 
 def _labels(machine: Any, targets: Any, n: int) -> NDArray[np.intp]:
-    """Return classes as numbers; without classes, one for all samples."""
+    """Return the class number of each sample; 0 for all if there are no classes."""
     if not is_classifier(machine):
         return np.zeros(n, dtype=np.intp)
     return np.unique(np.asarray(targets).ravel(), return_inverse=True)[1]
@@ -360,9 +360,9 @@ def _labels(machine: Any, targets: Any, n: int) -> NDArray[np.intp]:
 def _arranged(
     labels: NDArray[np.intp], splits: Sequence[Split]
 ) -> tuple[NDArray[np.intp], list[slice]]:
-    """Return samples class by class, and within them fold by fold; and the classes.
+    """Return the order of samples by class and fold, and the slices of the classes.
 
-    What a problem needs of the matrix then lies in a few contiguous stretches.
+    The kernel values of a problem then lie in a few contiguous parts of the matrix.
     """
     fold = np.zeros(len(labels), dtype=np.intp)
     for number, (_, test) in enumerate(splits):
@@ -381,6 +381,6 @@ def _validated(machine: Any, X: Any, y: Any) -> Validated:
 
 
 def _as_rows(part: Any, n: int) -> NDArray[np.intp]:
-    """Return the rows that an entry of ``cv`` stands for."""
+    """Return row numbers for a part of a split, which may be a mask."""
     part = np.asarray(part)
     return np.flatnonzero(part) if part.dtype == bool else part.astype(np.intp) % n

@@ -56,7 +56,8 @@ def validation_curve(
     Parameters
     ----------
     estimator : estimator
-        A machine, or a pipeline that ends in one; others are fitted in the plain way.
+        A machine, or a pipeline that ends in one. Other estimators have no kernel
+        values to share, but are evaluated too.
     X : array or CSR matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,) or None
     param_name : str
@@ -113,7 +114,7 @@ def validation_curve(
 
 @public("mercer.selection")
 class PathPoint(NamedTuple):
-    """A solution on the path along C."""
+    """One solution of a path along C."""
 
     C: float
     model: Any  #: the fitted estimator
@@ -146,16 +147,17 @@ def svm_path(
     X : array or CSR matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     Cs : sequence of numbers > 0, default=None
-        None is ten values from 0.01 to 1000, evenly spaced on a logarithmic scale.
+        None means ten values from 0.01 to 1000, evenly spaced on a logarithmic scale.
     estimator : SVC, SVR or NuSVR, default=None
-        What is fitted; None is ``SVC()``.
+        The machine to fit; None means ``SVC()``.
     sample_weight : array of shape (n_samples,), default=None
     n_jobs, verbose, cache_size : as in :class:`GridSearchCV`
 
     Returns
     -------
     list of PathPoint
-        By ascending C; each has a model fitted and certified to its ``tol``.
+        The solutions by ascending C, each with a fitted model that is certified to its
+        ``tol``.
 
     Examples
     --------
@@ -281,8 +283,8 @@ def cross_val_decision(
     tests = np.concatenate([np.arange(n)[test] for _, test in splits])
     if not np.array_equal(np.sort(tests), np.arange(n)):
         raise ValueError(
-            "cross_val_decision needs folds whose test parts have each sample exactly "
-            f"once; cv={cv!r} gives {len(tests)} test samples for {n}."
+            "cross_val_decision needs test parts that contain each sample exactly "
+            f"once; cv={cv!r} gives {len(tests)} test samples for {n} samples."
         )
     fit_params = {}
     if sample_weight is not None:
@@ -305,21 +307,21 @@ def cross_val_decision(
 
 
 def _check_classes(models: list[Any], y: Any, method: str) -> None:
-    """Refuse to put columns side by side that are about different classes."""
+    """Refuse to combine columns that belong to different classes."""
     if method == "predict" or not hasattr(models[0], "classes_"):
         return
     n_classes = len(np.unique(np.asarray(y)))
     fewest = min(len(model.classes_) for model in models)
     if fewest < n_classes:
         raise ValueError(
-            f"A training part has {fewest} of the {n_classes} classes, so that its "
-            f"{method} has other columns. Use a stratified cv, or fewer folds."
+            f"A training part has only {fewest} of the {n_classes} classes, so that "
+            f"its {method} has other columns. Use a stratified cv, or fewer folds."
         )
 
 
 @public("mercer.selection")
 class HoldoutResult(NamedTuple):
-    """What a held-out study comes to."""
+    """The result of a search with a validation part and a test part."""
 
     best_params: dict[str, Any]
     validation_score: float  #: of the best candidate
@@ -349,8 +351,8 @@ def holdout_search(
     """Choose parameters on a validation part, then score once on a test part.
 
     Candidates are fitted on the training part and compared on the validation part. The
-    best is fitted again, and this one model meets the test part, once: no choice
-    depends on it.
+    best is fitted again, and this one model is scored on the test part, once: no choice
+    depends on the test part.
 
     Parameters
     ----------
@@ -361,9 +363,9 @@ def holdout_search(
     ratios : sequence of three numbers, default=(0.6, 0.2, 0.2)
         Shares of training, validation and test; classes have equal shares in each.
     scoring : str or callable, default=None
-        One scorer; None is the estimator's own.
+        One scorer; None means the estimator's ``score``.
     refit_on : {"train+validation", "train"}, default="train+validation"
-        What the chosen candidate is fitted on before it is tested.
+        The samples on which the chosen candidate is fitted before it is tested.
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
     n_jobs, verbose, cache_size : as in :class:`GridSearchCV`

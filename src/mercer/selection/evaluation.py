@@ -1,10 +1,10 @@
-"""Candidates of a search on all folds, with as much shared between them as can be.
+"""Evaluation of candidates on all folds, with shared kernel values.
 
 Candidates whose kernels are equal once they have seen the training samples make up a
 *unit*: one Gram matrix, all its candidates, all its folds.  Each machine states its
 problems in a plan; problems of all plans that differ in their bounds only are solved
 one after the other, and each machine keeps what was found for its plan.  Units are
-dealt with one after the other, a few at a time where they have little work each.
+evaluated one after the other, or a few at a time if each of them is small.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Evaluation:
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         #: fitted models, if they are kept, and the test samples as they see them
         self.models: dict[tuple[int, int], tuple[Any, Any]] = {}
-        #: why fits were plain ones: their candidates and splits, by the reason
+        #: candidates and splits of fits that did not share, by the reason
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
         self._threads = threads
@@ -141,7 +141,7 @@ class Evaluation:
                     split = request.splits[run[0]]
                     samples = prepare_fold(first, request.X, request.y, run[0], split)
             except Exception as error:
-                # Plain fits run into the same error, or do not see all samples.
+                # A fit on its own meets the same error, or does not see all samples.
                 reason = f"all samples together cannot be validated: {_told(error)}"
                 for c, _ in group:
                     for split_number in run:
@@ -179,7 +179,7 @@ class Evaluation:
         return list(units.values())
 
     def _run_units(self, samples: Samples, units: list[Unit]) -> None:
-        """Deal with units, several at a time if each alone leaves threads idle."""
+        """Evaluate units, several at a time if one alone leaves threads idle."""
         if not units:
             return
         n = samples.X.shape[0]
@@ -191,8 +191,8 @@ class Evaluation:
         left = budget - whole - squares - tiles
         if left < 0:
             reason = (
-                f"the Gram matrix of {n} samples and the parts of it that threads "
-                f"work on need {(whole + squares + tiles) / 2**20:.0f} MB, and "
+                f"the Gram matrix of {n} samples and the copies that threads make of "
+                f"its parts need {(whole + squares + tiles) / 2**20:.0f} MB, but "
                 f"cache_size={allowed!r} allows {budget / 2**20:.0f} MB"
             )
             for unit in units:
@@ -215,7 +215,7 @@ class Evaluation:
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
             left -= (at_once - 1) * whole
-        # What is left is for copies of what shrinking leaves over.
+        # The remaining memory is for the copies that shrinking makes.
         self._room = left // max(self._threads.count, WORKERS)
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], maker)
@@ -223,7 +223,8 @@ class Evaluation:
     def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
         """Return the memory of what a thread copies of a Gram matrix.
 
-        It is the part to solve on, or rows to predict from; and the sampled rows.
+        A thread copies the part on which it solves, or rows for predictions, and the
+        sampled rows.
         """
         n, folds = samples.X.shape[0], samples.folds.values()
         train = max(len(fold.train) for fold in folds)
@@ -236,9 +237,9 @@ class Evaluation:
         return most * dtype.itemsize + exact_bytes(train)
 
     def _budget(self, units: list[Unit]) -> tuple[float | str, int]:
-        """Return which ``cache_size`` holds, and how many bytes it allows.
+        """Return the ``cache_size`` that applies, and how many bytes it allows.
 
-        Where the search has none, the smallest of the machines' holds.
+        If the search has none, it is the smallest of the machines.
         """
         own = self.request.cache_size
         models = [entry.model for unit in units for entry in unit.entries]
@@ -403,19 +404,19 @@ class Evaluation:
         )
 
     def _again(self, entry: Entry, failure: Exception) -> None:
-        """Fit in the plain way what could not be fitted on shared kernel values."""
+        """Fit a candidate on its own after the fit on shared values has failed."""
         c, split = entry.candidate, entry.split
         if isinstance(failure, NotPrecise | MemoryError):
             self._plain(c, split, str(failure) or "memory ran out")
             return
         self._plain(c, split, f"the fit fails: {_told(failure)}")
         if not self.results[c, split].get("fit_error"):
-            # A user's mistake makes the plain fit fail as well.
+            # A mistake of the user would make the fit on its own fail as well.
             raise RuntimeError(
                 f"The fit of {self.describe(c)} on split {split} fails on shared "
-                f"kernel values, but not by itself: {_told(failure)}. This is an error "
-                "in Mercer; please report it. scikit-learn's search over the same "
-                "estimator does without shared kernel values."
+                f"kernel values, but not on its own: {_told(failure)}. This is an "
+                "error in Mercer; please report it. Until it is corrected, use "
+                "scikit-learn's search, which does not share kernel values."
             ) from failure
 
     def _plain(self, c: int, split: int, reason: str) -> None:
@@ -435,7 +436,7 @@ class Evaluation:
         return textwrap.shorten(told, 100) if told else "the estimator"
 
     def _count(self, c: int, split: int, part: float) -> None:
-        """Count a part of a fit, of which all parts together count as one fit."""
+        """Count a part of a fit; all parts of a fit together count as one."""
         with self._counting:
             before = self._counted.get((c, split), 0.0)
             self._counted[c, split] = after = min(1.0, before + part)
@@ -453,7 +454,7 @@ class Evaluation:
 
 
 def _told(error: Exception) -> str:
-    """Say what an exception says, in one line."""
+    """Return the message of an exception in one line."""
     told = textwrap.shorten(str(error), 300)
     return f"{type(error).__name__}: {told}" if told else type(error).__name__
 

@@ -74,7 +74,7 @@ class Link(NamedTuple):
 
     @property
     def place(self) -> tuple[float, float, float]:
-        """Where it stands among others: by its bounds, its masses, its linear term."""
+        """The place in a chain: by the bounds, the masses, and the linear term."""
         problem = self.problem
         bounds = float(problem.hi.sum() - problem.lo.sum())
         return (
@@ -103,7 +103,7 @@ class Solved(NamedTuple):
 
 
 def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
-    """Return ``matrix[rows][:, rows]``; it lasts until the thread asks for the next."""
+    """Return ``matrix[rows][:, rows]``, valid until the next call of the thread."""
     n = len(rows)
     room = getattr(_thread, "room", None)
     if room is None or room.dtype != matrix.dtype or room.size < n * n:
@@ -114,7 +114,7 @@ def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
 
 
 def sampled(gram: SharedGram, rows: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the exact values of the sampled among some rows, and where these are."""
+    """Return exact kernel values of those rows that are sampled, and their places."""
     order = np.argsort(rows)
     at = np.searchsorted(rows, gram.sampled, sorter=order)
     at = order[np.minimum(at, len(rows) - 1)]
@@ -158,7 +158,7 @@ def solve_chain(
 
 
 def _is_simple(square: NDArray, link: Link) -> bool:
-    """Tell whether pair steps are all it takes: no shrinking, no polish, sums of 0."""
+    """Tell whether pair steps are enough: no shrinking, no polish, and sums of 0."""
     m = len(link.problem.p)
     shrinks = link.shrinking and m >= SHRINK_FROM
     is_polished = m <= POLISHED and square.dtype == np.float64
@@ -172,7 +172,7 @@ def _solve_at_once(
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
 ) -> list[Solution | float]:
-    """Solve all problems of a chain in compiled code, then look at each."""
+    """Solve all problems of a chain in compiled code, then certify each."""
     problems = [link.problem for link in links]
     p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
     beta, f = np.zeros(p.shape), np.zeros((len(links), len(square)))
@@ -201,8 +201,8 @@ def _solve(
 ) -> Solution | float:
     """Solve one problem and certify it, rounding errors included.
 
-    Where rounding errors are too large for the tolerance, the result is their size.
-    With ``n_iter`` it was solved once, in so many steps.
+    If rounding errors are too large for the tolerance, the result is their size. With
+    ``n_iter`` given, the problem has been solved already, in so many steps.
     """
     problem, tol, max_iter = link.problem, link.tol, link.most
     is_solved, n_iter, goal = n_iter is not None, n_iter or 0, SAFETY * tol
@@ -236,7 +236,7 @@ def _begin(
     problem: DualProblem,
     before: tuple[NDArray, NDArray] | None,
 ) -> tuple[NDArray, NDArray]:
-    """Return where to start, and its ``f``."""
+    """Return the coefficients to start from, and their ``f``."""
     if before is None:
         f = np.zeros(len(square))
         beta = problem.start.copy()
@@ -260,7 +260,7 @@ def _fill_up(
 ) -> tuple[NDArray, NDArray]:
     """Return a former solution with the sums that the problem asks for."""
     _, lo, hi, start, row, group = problem
-    # Bounds and masses that all scale (C of ν-SVR) take the solution along.
+    # If all bounds and masses are scaled (C of ν-SVR), the solution is scaled too.
     old, new = np.abs(beta).sum(), np.abs(start).sum()
     scaled = np.clip(beta * (new / old) if old > 0 else beta, lo, hi)
     G = f[row] + problem.p
@@ -334,7 +334,7 @@ def jobs_of(unit: Unit) -> list[Job]:
             continue
         plan = entry.plan
         for t, spec in enumerate(plan.specs):
-            # The blocks are the classes, or there is one of all samples.
+            # The blocks are the classes, or one block has all samples.
             key = (entry.split, len(plan.starts), spec.blocks)
             # Problems of one kind have the same variables.
             kind = (type(entry.model), len(plan.specs), t)

@@ -49,16 +49,16 @@ MOST_NAMED = 5
 
 @public("mercer.selection")
 class Sharing(NamedTuple):
-    """How much of a search was shared."""
+    """How many fits of a search shared kernel values."""
 
-    n_shared: int  #: fits on kernel values that others used too
-    n_plain: int  #: fits that had to be plain ones
+    n_shared: int  #: fits on kernel values that other fits used too
+    n_plain: int  #: fits that computed their own kernel values
     n_grams: int  #: Gram matrices that were computed
-    reasons: dict[str, int]  #: why fits were plain ones, and how many
+    reasons: dict[str, int]  #: why fits did not share, and how many
 
 
 class SharedSearch(BaseSearchCV):
-    """What both searches do in another way than scikit-learn's."""
+    """The parts of both searches that differ from scikit-learn's."""
 
     cv_results_: dict[str, Any]
 
@@ -67,8 +67,8 @@ class SharedSearch(BaseSearchCV):
         """Evaluate all candidates, and fit the best on all samples.
 
         Ctrl-C ends the search early: the candidates that are finished are compared,
-        and the best of them is fitted. If none is finished, or Ctrl-C comes during
-        that last fit, the search is what it was before.
+        and the best of them is fitted. If none is finished, or if Ctrl-C interrupts
+        that last fit, the search keeps its state from before the call.
 
         Parameters
         ----------
@@ -100,13 +100,13 @@ class SharedSearch(BaseSearchCV):
         return self._fit_shared(X, y, params)
 
     def _may_have_kernel(self) -> bool:
-        """Tell whether there may be kernel values, which users expect to be shared."""
+        """Tell whether an estimator has a kernel, whose values could be shared."""
         if isinstance(last_of(self.estimator), KernelMachine | BaseLibSVM):
             return True
         return self._replaces_machine()
 
     def _why_plain(self) -> str | None:
-        """Return why nothing at all can be shared, or None."""
+        """Return why no fit at all can share kernel values, or None."""
         if getattr(self, "_skl_callbacks", None):
             return "the search has callbacks, which watch every fit"
         machine = last_of(self.estimator)
@@ -164,7 +164,7 @@ class SharedSearch(BaseSearchCV):
 
         if "callback_ctx" in signature(self._run_search).parameters:
             self._run_search(evaluate, callback_ctx=context)
-        else:  # of a subclass that is written as scikit-learn's documentation says
+        else:  # a subclass that follows scikit-learn's documentation
             self._run_search(evaluate)
         self._choose(record, refit_metric)
         if self.refit:
@@ -178,7 +178,7 @@ class SharedSearch(BaseSearchCV):
     def _evaluate(
         self, request: Request, candidates: list[dict[str, Any]]
     ) -> tuple[list[int], list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return which candidates are finished, they themselves, and their results."""
+        """Return the numbers of finished candidates, these, and their results."""
         n_splits = len(request.splits)
         if n_splits != self.n_splits_:
             raise ValueError(
@@ -293,7 +293,7 @@ def _as_list(grid: Any) -> list[Any]:
 
 
 def _fits_in_words(evaluation: Evaluation) -> Iterator[str]:
-    """Say why fits were plain ones, and which candidates these fits belong to."""
+    """Say why fits did not share kernel values, and which candidates they were."""
     for reason, fits in evaluation.plain.items():
         if len(fits) == len(evaluation.results):
             yield f"{reason} (all {len(fits)} fits)"
@@ -324,11 +324,11 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     It takes what scikit-learn's ``GridSearchCV`` takes and has its attributes. For
     ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR`` and ``OneClassSVM``, alone or last in a
     ``Pipeline``, the Gram matrix of all samples serves all folds and all candidates
-    with the same kernel; kernels of the same distances share those; solutions begin
-    where the next smaller C ended. Each is certified to ``tol``, as in a plain fit.
-    Where a kernel machine cannot share, it is fitted in the plain way, and a warning
-    says which candidates and why. For an estimator that has no kernel the search is
-    scikit-learn's in every respect.
+    with the same kernel. Kernels of the same distances share the distances, and each
+    solver starts from the solution of the next smaller C. Each solution is certified to
+    ``tol``, as in a fit on its own. Machines that cannot share kernel values are fitted
+    on their own, and a warning names these candidates and the reason. For an estimator
+    without a kernel the search is exactly that of scikit-learn.
 
     Parameters
     ----------
@@ -337,20 +337,22 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         Values to try, by the name of the parameter.
     scoring : str, callable, list, tuple or dict, default=None
     n_jobs : int, default=None
-        Threads; None means as many as BLAS may use. The results do not depend on it.
+        Number of threads; None means as many as BLAS may use. The results do not depend
+        on it.
     refit : bool, str or callable, default=True
     cv : int, cross-validation generator or iterable, default=None
     verbose : int, default=0
-        1 draws a bar, with the best so far, 2 writes lines.
+        1 draws a progress bar with the best score so far, and 2 writes lines of text.
     pre_dispatch : int or str, default="2*n_jobs"
-        For plain searches only.
+        Only used if no fits share kernel values.
     error_score : "raise" or number, default=nan
     return_train_score : bool, default=False
     cache_size : float or "auto", default="auto"
-        Memory in MB for all kernel values of the search together; "auto" is a quarter
-        of what is free, or the estimator's ``cache_size`` if that is a number. Where
-        the Gram matrix does not fit, fits are plain ones. Plain fits and the last fit
-        on all samples keep to it too, unless the estimator has a number of its own.
+        Megabytes for all kernel values of the search together; "auto" is a quarter of
+        the free memory, or the estimator's ``cache_size`` if that is a number. If the
+        Gram matrix needs more, candidates are fitted on their own. These fits and the
+        last fit on all samples have the same limit, unless the estimator has a number
+        of its own.
 
     Attributes
     ----------
@@ -359,9 +361,9 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         ``multimetric_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_``.
     sharing_ : Sharing
         How many fits shared kernel values, how many did not and why, and how many
-        Gram matrices were computed; only where the estimator is a kernel machine.
+        Gram matrices were computed; only if the estimator is a kernel machine.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; only where the estimator is a kernel machine.
+        Whether Ctrl-C ended the search; only if the estimator is a kernel machine.
 
     Examples
     --------
@@ -416,10 +418,11 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
 
 @public("mercer.selection")
 class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
-    """Search over random combinations of parameters, with all that can be shared.
+    """Search over random combinations of parameters that shares kernel values.
 
-    As :class:`GridSearchCV`. Values drawn from a continuous distribution of a kernel's
-    parameter make as many Gram matrices as draws, but these share their distances.
+    Kernel values are shared as in :class:`GridSearchCV`. If a parameter of a kernel is
+    drawn from a continuous distribution, each draw needs a Gram matrix of its own, but
+    the matrices share their distances.
 
     Parameters
     ----------
@@ -427,7 +430,7 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
     param_distributions : dict or list of dicts
         Lists of values, or distributions with ``rvs``, by the name of the parameter.
     n_iter : int, default=10
-        How many candidates are drawn.
+        Number of candidates that are drawn.
     scoring, n_jobs, refit, cv, verbose, pre_dispatch : as in :class:`GridSearchCV`
     random_state : int, RandomState instance or None, default=None
         Seed of the drawing.

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes"]
 

@@ -1,4 +1,4 @@
-"""How exact solutions are, rounding errors included, and whether they are the best."""
+"""Certificates: how exact solutions are, and whether their problems are convex."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
@@ -22,7 +23,6 @@ from mercer.engines.cpu.tiles import (
     divide,
 )
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = [
     "Values",
@@ -39,15 +39,14 @@ __all__ = [
     "to_solution",
 ]
 
-# Rows on which rounding errors are measured.
+# Number of rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
-# Support vectors that are looked at together.
+# Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
-# Tiles of so many support vectors by so many that are computed before they are summed.
+# Tiles that are computed before their products are summed.
 TILES_AT_ONCE = 64
-# Up to this many rows a kernel matrix is tested as a whole for negative eigenvalues; of
-# more rows, a part of so many is.
+# Number of rows of a kernel matrix that are tested for negative eigenvalues.
 TESTED_ROWS = 512
 # Eigenvalues of this size, in units of the rounding errors of a sum, count as 0.
 ROUNDING = 16.0
@@ -57,7 +56,7 @@ Values = Callable[[NDArray], NDArray]
 
 
 def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
-    """Tell whether rounding or overflow alone keep a task from being certified."""
+    """Tell whether rounding or overflow is the only obstacle to a certificate."""
     return any(
         not task.gap + error < np.inf
         or (task.done and task.gap + 2.0 * error > tol)
@@ -67,9 +66,10 @@ def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 
 
 def to_solution(task: Task, error: float, tol: float) -> Solution:
-    """Return what a task has come to.
+    """Return the solution of a task.
 
-    It counts as solved if bounds and sums hold, and rounding cannot undo the gap.
+    It has converged if its bounds and sums hold, and if its gap and its rounding errors
+    together are within the tolerance.
     """
     found = task.certificate or certify(task.problem, task.beta, task.f)
     is_within = found.kkt_gap + 2.0 * error <= tol
@@ -86,7 +86,7 @@ def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
 
 
 def _wanted(kernel: Kernel) -> int:
-    """Return the memory that one thread takes at most to look at a part."""
+    """Return the memory that one thread needs for a full part."""
     n_leaves = sum(1 for _ in kernel.leaves())
     return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
 
@@ -142,11 +142,11 @@ def refine(
     threads: Workers | None,
     budget: int | None = None,
 ) -> None:
-    """Compute ``f`` anew on the support vectors, in double precision.
+    """Recompute ``f`` on the support vectors in double precision.
 
-    The objective is then that of ``beta`` to the last digits, and so is the dual gap:
-    samples that are not support vectors hardly add to it. The KKT gap stays that of the
-    solver, for which rounding errors are estimated.
+    The objective and the dual gap are then exact to the last digits, because samples
+    that are not support vectors contribute hardly anything. The KKT gap stays that of
+    the solver, whose rounding errors are estimated.
     """
     tasks = [t for t in tasks if np.isfinite(t.beta).all() and np.isfinite(t.f).all()]
     found = products_on_support([kernel], data, tasks, threads, budget)
@@ -166,8 +166,9 @@ def products_on_support(
 ) -> list[tuple[NDArray, NDArray]]:
     """Return, for each task, its support vectors and ``K_k beta`` on these.
 
-    They are rows of the task, and values of shape (n_kernels, n_rows) that come from
-    kernel values in double precision, of which one triangle is computed.
+    The support vectors are given as rows of the task. The values have the shape
+    (n_kernels, n_rows), and are computed in double precision from one triangle of each
+    kernel matrix.
     """
     by_row = [np.bincount(t.problem.row, t.beta, len(t.f)) for t in tasks]
     rows = [np.flatnonzero(values) for values in by_row]
@@ -203,8 +204,8 @@ def products_on_support(
             below.append(values.T @ weights[left])
         return np.array(above), np.array(below)
 
-    # A few at a time, for each has results to keep, and in order, so that sums do not
-    # depend on the threads.
+    # Results are summed in order, so that sums do not depend on the threads, and after
+    # a few tiles, because the results of all tiles would need much memory.
     for some in ranges(0, len(jobs), TILES_AT_ONCE, even=False):
         batch = jobs[some]
         results = tiles.run(multiply, batch, room.at_once)
@@ -226,7 +227,7 @@ def _in_double(data: Operand, rows: NDArray) -> Operand:
 
 
 def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
-    """Return which tasks are to share kernel values: where that makes them fewer."""
+    """Return groups of tasks that need fewer kernel values if they share them."""
     by_blocks: dict[tuple[int, ...], list[int]] = {}
     for t, task in enumerate(tasks):
         by_blocks.setdefault(tuple(task.blocks), []).append(t)
@@ -243,9 +244,9 @@ def are_convex(
     values: Values,
     problems: Sequence[tuple[DualProblem, NDArray]],
 ) -> list[bool | None]:
-    """Tell of each problem whether it is convex; None if nothing speaks against it.
+    """Tell whether each problem is convex; None means that no test has failed.
 
-    Beside each problem stand the Gram rows that it is on.
+    ``problems`` has each problem with its Gram rows.
     """
     if kernel.definiteness >= Definiteness.CONDITIONAL:
         return [True] * len(problems)
@@ -261,7 +262,7 @@ def are_convex(
 def _is_convex(
     values: Values, problem: DualProblem, gram_rows: NDArray, is_open: bool
 ) -> bool | None:
-    """Test one problem; where it is large, only in part and if the matter is open."""
+    """Test one problem, or a part of it if it is large and the kernel is unknown."""
     can_move = problem.hi > problem.lo
     rows, at = np.unique(problem.row[can_move], return_index=True)
     chosen = some_rows(np.arange(len(rows)))
@@ -269,21 +270,21 @@ def _is_convex(
         return False
     group = problem.group[can_move][at[chosen]]
     if len(rows) < can_move.sum():
-        group[:] = 0  # each sample is in both groups, so that one sum is all that stays
+        group[:] = 0  # each sample is in both groups, so only the sum of all is fixed
     if not is_definite(values(gram_rows[rows[chosen]]), group):
         return False
     return True if len(chosen) == len(rows) else None
 
 
 def all_of(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return False if one is, else None if one is, else True."""
+    """Return False if a verdict is False, else None if one is None, else True."""
     if False in verdicts:
         return False
     return None if None in verdicts else True
 
 
 def some_rows(rows: NDArray) -> NDArray:
-    """Return as many rows as can be tested, from all parts of what there is."""
+    """Return as many rows as are tested, evenly spread over all rows."""
     count = min(len(rows), TESTED_ROWS)
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
@@ -303,8 +304,8 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
 def is_definite(K: NDArray, group: NDArray) -> bool:
     """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
 
-    Rounding of the values, which a matrix of low rank would not survive otherwise, is
-    allowed for.
+    Rounding errors of the values are allowed for; without that, the test would fail for
+    matrices of low rank.
     """
     if not np.isfinite(K).all():
         return False
@@ -316,6 +317,6 @@ def is_definite(K: NDArray, group: NDArray) -> bool:
         centred[own] -= centred[own].mean(axis=0)
         centred[:, own] -= centred[:, own].mean(axis=1, keepdims=True)
     centred[np.diag_indices(len(K))] += max(float(error), 1e-300)
-    # The transpose is the same matrix, in the order that needs no copy.
+    # The transpose is the same matrix, in the memory order that needs no copy.
     _, info = dpotrf(centred.T, overwrite_a=True, clean=False)
     return info == 0

@@ -3,9 +3,9 @@ r"""The working-set solver, for Gram matrices that are computed row by row.
 In each round every problem picks a working set of variables: some of them new ones
 that violate strongly, the rest kept from before.  The rows of all working sets are then
 computed together, in batches large enough for the matrix product; each problem solves
-its working set with the pair solver, and brings its :math:`f = K\beta` up to date from
-the same rows.  Problems go round in step, so that a row that several of them want is
-computed once, and nothing depends on the number of threads.
+its working set with the pair solver, and updates its :math:`f = K\beta` from the same
+rows.  All problems do a round at the same time, so that a row that several of them need
+is computed once, and the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ __all__ = ["Task", "decompose", "refresh"]
 
 # The inner problems are solved this much more tightly than the outer one is violated.
 INNER_TOLERANCE = 0.03
-# New variables in a working set: few at first, when nothing tells good ones from bad.
+# Number of new variables in a working set.  The first sets have few, because the first
+# gradient says little about which variables will matter.
 FIRST_FRESH = 64
 MOST_FRESH = 128
-# ... but all problems together should ask for enough rows to fill a matrix product.
+# New variables of all problems together, so that their rows fill a matrix product.
 ALL_FRESH = 256
 
 
@@ -62,7 +63,7 @@ class Wanted(NamedTuple):
 
 
 class Task:
-    """One problem on some blocks of the Gram matrix, and where its solution stands."""
+    """One problem on some blocks of the Gram matrix, and its solution so far."""
 
     def __init__(self, problem: DualProblem, blocks: Sequence[int], starts: list[int]):
         self.problem = problem
@@ -93,7 +94,7 @@ class Task:
         return rows - self.offsets[which] + self.columns[which, 0]
 
     def choose(self, size: int, fresh: int, tol: float) -> None:
-        """Pick the next working set, and see whether the problem is solved.
+        """Choose the next working set, and note whether the problem is solved.
 
         Members that stay keep their position, so that their part of the square Gram
         matrix stays too; new ones take the places of those that leave, or come last.
@@ -103,7 +104,7 @@ class Task:
             problem, self.beta, self.f, self.working_set, size, fresh, tol
         )
         self.done = self.gap <= tol
-        # Where overflow has left no number to compare, nothing is chosen.
+        # If all gradients have overflowed, no variable is chosen.
         self.stalled = not (self.done or chosen.any())
         if self.done or self.stalled:
             self.working_set = self._new = np.empty(0, dtype=np.int64)
@@ -125,7 +126,7 @@ class Task:
         self.working_set = members
 
     def note(self, outcome: tuple[int, float, bool], tol: float) -> None:
-        """Take down how a run of another solver ended."""
+        """Record how a run of another solver ended."""
         n_iter, _, self.stalled = outcome
         self.n_iter += n_iter
         self.certificate = certify(self.problem, self.beta, self.f)
@@ -162,7 +163,7 @@ class Task:
         self.stalled = len(moved) == 0
 
     def _extend_square(self, gram: Rows, rows: NDArray, size: int) -> NDArray:
-        """Bring the Gram matrix of the working set up to date."""
+        """Update the Gram matrix of the working set."""
         new = self._new
         new_rows = self.gram_rows(rows[new])
         square = self._square
@@ -178,7 +179,7 @@ class Task:
         return square
 
     def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
-        """Bring a stretch of ``f`` up to date, columns first to stop of a block."""
+        """Update a part of ``f``: the columns from first to stop of a block."""
         b = self.blocks.index(block)
         pool, slot, column = gram.source(block)
         rows, weight = self.moved
@@ -205,9 +206,9 @@ def decompose(
     n_active: int,
     on_round: Callable[[Sequence[Task]], None] | None = None,
 ) -> None:
-    """Solve all tasks to ``tol``, round by round, from where they stand.
+    """Solve all tasks to ``tol``, round by round, from their present solutions.
 
-    At most ``n_active`` are under way at once, with working sets of ``size`` variables.
+    At most ``n_active`` are solved at once, with working sets of ``size`` variables.
     """
     size = max(2, min(size, gram.capacity))
     waiting = list(tasks)
@@ -238,11 +239,11 @@ def decompose(
 def _admit(
     waiting: list[Task], active: list[Task], gram: Rows, size: int, n_active: int
 ) -> None:
-    """Let tasks begin as long as the working sets of all fit the budget.
+    """Let tasks begin as long as the working sets of all tasks fit the budget.
 
-    Those go first that share their blocks with tasks under way: the more rows one block
-    is asked for at a time, the better for the matrix product, and the rows of samples
-    with their own class serve all.
+    Tasks that share blocks with active tasks go first: matrix products are faster if
+    many rows of a block are computed at a time, and the rows of samples with their own
+    class serve several tasks.
     """
     in_use = [0] * len(gram.starts)
     for task in active:

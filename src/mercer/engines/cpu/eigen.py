@@ -41,11 +41,13 @@ LEAST_BLOCK, MOST_BLOCK = 8, 32
 MORE = 8
 # Largest number of blocks in a basis before it is reduced.
 MOST_BLOCKS = 12
-# Blocks that are added to the wanted vectors before it is, where memory is short.
+# Number of blocks that are added to the wanted vectors before the basis is reduced,
+# where memory is short.
 LEAST_BLOCKS = 3
-# Arrays beside a basis and its products, each with the wanted vectors and a block.
+# Number of arrays beside a basis and its products, each with the wanted vectors and a
+# block.
 OTHERS = 8
-# Rounds in which the residuals must halve, or rounding has the last word.
+# Number of rounds in which the residuals must halve; otherwise only rounding is left.
 PATIENCE = 4
 OVERSAMPLES = 10
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.tiles import mirror, scatter_rows
+from mercer.core.tiles import mirror, ranges, scatter_rows
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     TILE_ROWS,
@@ -35,7 +35,6 @@ from mercer.engines.cpu.tiles import (
     symmetric_matrix,
 )
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = ["RUN_COLUMNS", "BlockGram", "Demand", "RowGram", "Source", "WholeGram"]
 

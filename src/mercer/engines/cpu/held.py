@@ -32,7 +32,7 @@ from mercer.kernels.pair import columns_key
 
 __all__ = ["HeldGram", "HeldRows", "Moves", "sample_keys"]
 
-# Beyond what is needed, so that growing costs little per row.
+# Buffers grow by this factor, so that growing costs little per row.
 GROWTH = 1.5
 LEAST_ROOM = 32
 # Kernel values are computed for this part of the rows at once, so that a strip of them
@@ -66,7 +66,7 @@ def with_room(buffer: NDArray, n: int, needed: int) -> NDArray:
 
 
 def sample_keys(X: Any, labels: NDArray) -> Iterator[bytes]:
-    """Tell samples apart by what is in them and by their class."""
+    """Yield a key for each sample that depends on its values and its class."""
     if sparse.issparse(X):
         for label, a, b in zip(labels, X.indptr, X.indptr[1:], strict=False):
             nonzero = X.data[a:b] != 0
@@ -88,8 +88,8 @@ class HeldRows(Operand):
     """Rows as the right side of kernel blocks, to which others can be added.
 
     Dense rows are held in a frame that all columns take part in, with the mean of the
-    first rows as its origin: a frame that suits only what is held now would not do for
-    what is to come.
+    first rows as its origin: a frame that is chosen for the rows held now might not
+    suit later ones.
     """
 
     def __init__(self, X: Any, center: NDArray | None = None, precise: Any = None):
@@ -196,7 +196,7 @@ class HeldRows(Operand):
         self._buffers.pop(key, None)
 
     def _check_precision(self) -> None:
-        """Go over to double precision where new rows are too far from the origin."""
+        """Change to double precision if new rows are too far from the origin."""
         key: Any
         for key, frame in list(self._kept.items()):
             if isinstance(frame, Frame) and frame.dtype != np.float64:
@@ -292,9 +292,9 @@ class HeldGram:
 
     @property
     def strip(self) -> int:
-        """For how many samples to compute kernel values with the rows at once.
+        """The number of samples whose kernel values are computed at once.
 
-        A kernel that is made of several needs room for the values of each.
+        A composed kernel needs room for the values of each of its parts.
         """
         n_parts = sum(1 for _ in self.kernel.leaves())
         return max(1, self.most // (STRIPS * n_parts))
@@ -313,7 +313,7 @@ class HeldGram:
         self._square.values = None
 
     def has_room_for(self, n_values: int) -> bool:
-        """Tell whether so many values more fit into the memory of the matrix."""
+        """Tell whether this number of further values fits into the matrix's memory."""
         return len(self.matrix) ** 2 + n_values <= self.most**2
 
     def extend(self, X: Any) -> bool:
@@ -393,9 +393,10 @@ class HeldGram:
         self._leaving = None
 
     def state(self) -> dict[str, Any]:
-        """Return what :meth:`from_state` needs: the lower triangle, not to lose a bit.
+        """Return what :meth:`from_state` needs, which includes the lower triangle.
 
-        Products of another shape would not round alike.
+        Values that are computed again, in tiles of another shape, may be rounded
+        differently.
         """
         n, matrix = len(self), self.matrix
         values = np.empty(n * (n + 1) // 2, dtype=matrix.dtype)
@@ -420,7 +421,7 @@ class HeldGram:
                 f"{diag.shape}: they do not fit together."
             )
         gram.diag = diag.copy()
-        # Room as before, so that the matrix grows when it would have grown.
+        # The room is as before, so that the matrix grows when it would have grown.
         size = min(int(state.get("size", n)), 2 * n + LEAST_ROOM)
         matrix = np.empty((max(n, size),) * 2, dtype=values.dtype)
         for i in range(n):

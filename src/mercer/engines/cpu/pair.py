@@ -28,6 +28,7 @@ from mercer.core.tiles import (
     gaussian,
     intersection,
     manhattan,
+    ranges,
     squared_differences,
     squared_distances,
 )
@@ -47,7 +48,6 @@ from mercer.kernels.pair import (
     contiguous,
     squared_norms,
 )
-from mercer.runtime.arrays import ranges
 
 __all__ = [
     "SINGLE_ERROR",
@@ -63,13 +63,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Coordinates in which distances lose no digits, or no time.
+    """Coordinates in which distances lose few digits or take little time.
 
     Distances do not change when the origin moves to the mean; the products that they
     are computed from shrink, and with them their rounding errors.  Columns that are
     constant over the anchoring rows are 0 there and drop out of the products.  Where
     most values are 0 already, the origin stays, so that they can be left out.
-    Equal to itself only, so that it can be a key of what is kept.
+    A frame is equal to itself only, so that it can be a key of what is kept.
     """
 
     center: NDArray | None  #: None where the origin stays
@@ -108,7 +108,7 @@ class Frame:
         return Framed(matrix, norms.astype(dtype))
 
 
-#: Stands for no frame at all: distances are to come from differences.
+#: Means that there is no frame: distances are computed from differences.
 DIFFERENCES = Frame(None, None, np.dtype(np.float64))
 
 
@@ -146,7 +146,8 @@ def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> li
 # A single-precision distance is trusted while the error it may cause in a kernel value
 # stays below this.
 SINGLE_ERROR = 2e-5
-# ... and so is one in double precision that comes from products.
+# A double-precision distance that is computed from products is trusted while the error
+# stays below this.
 DOUBLE_ERROR = 1e-9
 
 
@@ -212,7 +213,7 @@ class Operand(Samples):
         return self._X.shape[0]
 
     def rows(self, index: slice | NDArray) -> Operand:
-        """Return the operand of some rows; what is kept here is sliced, not redone."""
+        """Return the operand of some rows; what is kept here is sliced for it."""
         return Operand(None, parent=self, index=index)
 
     def keep(self, key: Hashable, make: Callable[[Operand], Any]) -> Any:
@@ -223,7 +224,7 @@ class Operand(Samples):
         return known
 
     def _known(self, key: Hashable) -> Any:
-        """Return what is kept here, or a slice of what the whole has kept, or None."""
+        """Return what is kept here, or a slice of what the parent has kept, or None."""
         known = self._kept.get(key)
         if known is None and self._parent is not None:
             known = self._parent._known(key)
@@ -237,7 +238,7 @@ class Operand(Samples):
         return self.keep(key, lambda own: Operand(contiguous(own.X[:, columns])))
 
     def frame(self, gamma: float, dtype: np.dtype) -> Frame:
-        """Return the frame that these rows anchor (that of the whole, for a part).
+        """Return the frame for these rows on the right (for a part, that of the whole).
 
         ``gamma`` is the weight of a squared distance in a kernel's exponent: it tells
         whether single-precision distances are good enough for values of ``dtype``.
@@ -255,13 +256,13 @@ class Operand(Samples):
                 if self._may_lose(frame, gamma, np.float32) <= SINGLE_ERROR:
                     return frame
         frame = self._own_frame(double)
-        # Not so where a norm overflows.
+        # The comparison is also False if a norm overflows.
         if self._may_lose(frame, gamma, np.float64) <= DOUBLE_ERROR:
             return frame
         return DIFFERENCES
 
     def _may_lose(self, frame: Frame, gamma: float, dtype: type) -> float:
-        """Return what rounding of products may do to a kernel value."""
+        """Return the error of a kernel value that rounding of products may cause."""
         largest = self.framed(frame).norms.max(initial=0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             return 4.0 * np.finfo(dtype).eps * gamma * largest
@@ -367,7 +368,7 @@ class TilePair(Pair):
         self._shared = shared
         self._kept = kept
         self._path = path
-        #: the last result of a function that nobody else has asked for
+        #: the last result of a function; nobody else has asked for it
         self._free: NDArray | None = None
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:

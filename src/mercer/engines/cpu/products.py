@@ -16,10 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import ranges
 
 __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 
@@ -48,8 +48,8 @@ class GramProduct:
     ):
         """Keep what fits into the budget beside tiles and ``work`` bytes.
 
-        What is left out are the arrays that callers have in hand while they multiply;
-        products themselves keep to a quarter of ``work``.
+        ``work`` is for the arrays that callers have while they multiply; products
+        themselves keep to a quarter of it.
         """
         self.dtype = operand.dtype
         self.n = len(operand)
@@ -103,8 +103,9 @@ class GramProduct:
     def _pieces(self, k: int) -> Iterator[tuple[slice, NDArray]]:
         """Yield a strip in pieces whose widths do not depend on what is kept.
 
-        What "auto" keeps depends on the memory that is free, and sums over pieces of
-        other widths are rounded otherwise: results would change from run to run.
+        With cache_size="auto", the number of strips that are kept depends on the free
+        memory.  Sums over pieces of other widths would be rounded differently, and
+        results would change from run to run.
         """
         rows = self._strips[k]
         if k in self._kept:
@@ -152,7 +153,8 @@ class GramProduct:
         """Return some columns, shape (n, m), in the precision of the data."""
         index = np.asarray(index, dtype=np.intp)
         found = np.empty((self.n, len(index)), dtype=self.dtype)
-        # Chosen rows on the left: what the right side needs is derived once for all.
+        # The chosen rows are on the left, so that what the right side needs is derived
+        # once.
         height, width = self._tiles.tiling.shape(TILE_ROWS, TILE_COLUMNS)
         jobs = [
             (part, left, rows)

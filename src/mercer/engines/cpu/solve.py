@@ -1,9 +1,9 @@
-"""From tasks to solutions: which solver runs on which kind of Gram matrix.
+"""From plans to certified solutions: which solver runs on which kind of Gram matrix.
 
-Whatever the solver, the answer is certified here in the same way: the gradient's
-rounding errors are estimated from kernel values in double precision, and count against
-the tolerance.  Where single precision is not enough for that, the fit goes on in double
-precision from where it stands.
+Solutions of all solvers are certified in the same way: the rounding errors of the
+gradient are estimated from kernel values in double precision, and count against the
+tolerance.  If single precision is not enough, solving continues in double precision
+from the solution so far.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ __all__ = [
 
 SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
-# Solvers stop at this part of the tolerance; the rest is for rounding errors.
+# Solvers stop at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
-# Most of the tolerance that may go to rounding errors in single precision.
+# Largest fraction of the tolerance that single precision may lose to rounding errors.
 MOST_FOR_ROUNDING = 0.6
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
@@ -81,21 +81,21 @@ SINGLE_FROM = 2000
 TINY = 256
 # Up to this many samples the whole matrix costs less than choosing rows.
 WHOLE_LIMIT = 8000
-# ... and of regression, where most samples end up as support vectors.
+# The same limit for regression, in which most samples become support vectors.
 WHOLE_LIMIT_OF_REGRESSION = 16_000
-# Up to this many samples a task that has not all of them gets a matrix of its own.
+# Up to this many samples, a task on some of the samples gets a matrix of its own.
 SMALL_TASK = 2000
-# Up to this many variables a task is solved to a part of the tolerance, if so many
-# steps per variable are enough.
+# Up to this many variables, a task is solved to a fraction of the tolerance, if that
+# takes no more than this many steps for each variable.
 POLISHED = 320
 POLISH = 1e-7
 POLISHING_STEPS = 20
-# Steps without a limit of the user's: data of a bad scale would ask for 1e12 of them.
+# Limit on steps if the user sets none: badly scaled data could need 1e12 steps.
 MOST_STEPS = 10_000_000
-# Enough problems at once to fill the matrix products; those that are done leave their
-# memory to the next.
+# Number of problems that are solved at once: enough to fill the matrix products.  A
+# problem that is solved leaves its memory to the next one.
 MOST_ACTIVE = 14
-# A row that has left the working sets hardly ever comes back.
+# Rounds for which a row is kept after it left the working sets; few rows come back.
 PATIENCE = 0
 # Largest working set: its Gram matrix should stay in a processor's cache.
 LARGEST_SET = 1536
@@ -177,13 +177,13 @@ def solve_many(
     budget = budget_bytes(settings.cache_size)
     # Threads compute kernel values, unless there are too few of them.
     helpers = threads if starts[-1] > TINY else None
-    # What certificates take is set aside.
+    # Set aside the memory of certificates.
     rest = budget - certifying_bytes(kernel, budget)
     solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
     solve(SAFETY * tol)
     errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
-        # Smaller steps left undone make up for larger errors.
+        # A smaller gap makes up for larger rounding errors.
         solve(tol - 2.5 * errors.max())
         errors = rounding_errors(kernel, data, tasks, helpers, budget)
     if (
@@ -209,7 +209,7 @@ def solve_many(
         ]
     is_single = first.dtype == np.float32 and not is_custom(kernel)
     if settings.refines and is_single and isinstance(data, Operand):
-        del solve, first  # their memory is for what follows
+        del solve, first  # refining needs their memory
         refine(kernel, data, tasks[:: settings.refines], helpers, budget)
     return [to_solution(t, float(e), tol) for t, e in zip(tasks, errors, strict=True)]
 
@@ -217,7 +217,8 @@ def solve_many(
 def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
     """Decide whether to work on double-precision data in single precision first.
 
-    It takes half the time and memory, and the rounding errors are known afterwards.
+    Single precision takes half the time and memory, and its rounding errors are
+    measured afterwards.
     """
     return (
         data.dtype == np.float64
@@ -239,7 +240,10 @@ def _prepare(
     progress: Progress | None,
     budget: int,
 ) -> Callable[[float], None]:
-    """Choose the kind of Gram matrix and the solver; return how to solve to a gap."""
+    """Choose the kind of Gram matrix and the solver.
+
+    Return a function that solves all tasks to a given gap.
+    """
     max_iter = settings.max_iter
     if max_iter < 0:
         max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
@@ -306,8 +310,8 @@ def _blocks_at_once(
 ) -> int:
     """Return how many threads can give tasks a Gram matrix of their own; 0 for none.
 
-    Each has the matrix of a task, and computes tiles of whole blocks. There must be
-    room for the usual number of threads, or for all tasks.
+    Each thread has the matrix of one task, and computes tiles of whole blocks. The
+    memory must be enough for the usual number of threads, or for all tasks.
     """
     largest = max(len(task.f) for task in tasks)
     sizes = np.diff(starts)
@@ -328,7 +332,7 @@ def _blocks_at_once(
 
 def _copy(gram: WholeGram, tasks: list[Task], solver: str) -> int:
     """Return the memory that a solver would take to copy a part of the matrix."""
-    if solver == "smo":  # half of the variables, in shrinking
+    if solver == "smo":  # shrinking copies at most half of the variables
         values = max(len(task.beta) for task in tasks) ** 2 // 4
     else:
         values = (
@@ -353,7 +357,7 @@ def _solve_small(
     at_once: int,
     tol: float,
 ) -> None:
-    """Solve tasks one by one, each on its own matrix; tasks on the same share it."""
+    """Solve each task on its own matrix; tasks on the same samples share a matrix."""
     together: dict[tuple[int, ...], list[Task]] = {}
     for task in tasks:
         together.setdefault(tuple(task.blocks), []).append(task)
@@ -398,11 +402,11 @@ def solve_and_polish(
     shrinking: bool,
     room: int | None = None,
 ) -> Outcome:
-    """Solve a task, and if it is small, and in double precision, go on for a while.
+    """Solve a task; if it is small and in double precision, solve it more exactly.
 
-    It costs next to nothing, and the answer then does not depend on how the kernel
-    values were rounded, which in small problems decides between equals. Shrinking
-    copies at most ``room`` bytes of the matrix.
+    This takes hardly any time, and makes the solution independent of the rounding of
+    kernel values, which in small problems can decide between solutions that are equally
+    good. Shrinking copies at most ``room`` bytes of the matrix.
     """
     outcome = solve_whole(
         K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
@@ -414,12 +418,12 @@ def solve_and_polish(
     steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
     more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
     n_iter = outcome.n_iter + more.n_iter
-    # Many steps add up their rounding errors. A product has hardly any, and if they
-    # were larger than the tolerance, a few more steps from there will do.
+    # The rounding errors of many steps add up, but a product has hardly any. If the
+    # errors were larger than the tolerance, a few more steps are enough.
     column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
     f[:] = K[np.ix_(column, column)] @ np.bincount(problem.row, beta, len(f))
     last = solve_whole(K, where, problem, beta, f, tol, max_iter - n_iter, stop, False)
-    if last.gap > tol:  # steps lessen the objective, not always the gap
+    if last.gap > tol:  # steps always decrease the objective, but not the gap
         (beta[:], f[:]), last = saved, outcome._replace(n_iter=last.n_iter)
     return last._replace(n_iter=n_iter + last.n_iter)
 
@@ -427,10 +431,10 @@ def solve_and_polish(
 def _wants_whole(
     data: Operand, tasks: list[Task], settings: Settings, budget: int
 ) -> bool:
-    """Decide whether the whole matrix is to be computed, or refuse."""
+    """Decide whether to compute the whole matrix; raise an error if that cannot be."""
     n = len(data)
     if settings.solver in IN_MEMORY:
-        # They work on a copy, unless the task has all samples.
+        # These solvers work on a copy, unless a task has all samples.
         largest = max((len(task.f) for task in tasks if len(task.f) < n), default=0)
         values = n * n + largest * largest
     else:
@@ -451,7 +455,7 @@ def _wants_whole(
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
-    """Return how many tasks may be under way at once, and their working sets' size."""
+    """Return how many tasks are solved at once, and the size of working sets."""
     quarter = budget // 4
     size = int(np.clip(np.sqrt(quarter / dtype.itemsize), 2, LARGEST_SET))
     n_active = int(np.clip(quarter // (size * size * dtype.itemsize), 1, MOST_ACTIVE))
@@ -468,7 +472,7 @@ def _in_memory(
     stop: NDArray,
     room: int,
 ) -> None:
-    """Run a solver that has all rows at hand; it may copy ``room`` bytes of them."""
+    """Run a solver on the whole matrix, of which it may copy ``room`` bytes."""
     problem, beta, f = task.problem, task.beta, task.f
     steps = max_iter - task.n_iter
     outcome: tuple

@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.tiles import mirror
+from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.pair import Operand, Scratch, TilePair
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.pair import columns_key
-from mercer.runtime.arrays import ranges
 from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
@@ -70,17 +69,17 @@ TILE_ROWS = 1024
 STRIP_ROWS = 256
 STRIP_COLUMNS = 2000
 
-# Tiles of all threads together take at most one part in so many of the budget, and so
-# do the values that certificates are computed from.
+# The tiles of all threads together take at most the budget divided by this number, and
+# so do the values that certificates are computed from.
 TILES_PART = 8
 # No tile is smaller than this, even if the budget is.
 LEAST_TILE = 64 * 64
 # Number of rows on which it is measured how much memory a kernel takes for a value.
 PROBED_ROWS = 8
-# Up to so many multiplications are done in the calling thread: waking others takes
-# longer.
+# Up to this many multiplications are done in the calling thread: waking other threads
+# would take longer.
 SMALL_WORK = 200_000
-# Up to so many multiplications, BLAS gets one thread.
+# Up to this many multiplications, BLAS gets one thread.
 ONE_BLAS_THREAD = 50_000_000
 
 
@@ -186,7 +185,7 @@ def plan_tiles(
     *,
     shared: bool | None = None,
 ) -> Tiling:
-    """Decide on tiles that keep to their part of the budget, or to none if it is None.
+    """Decide on tiles that keep to their part of the budget; None sets no limit.
 
     ``shared`` says whether kernels are evaluated together; None means: where they must.
     """

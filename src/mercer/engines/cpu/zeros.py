@@ -16,7 +16,7 @@ from mercer.core.strips import (
     multiply,
     width,
 )
-from mercer.runtime.arrays import ranges
+from mercer.core.tiles import ranges
 
 __all__ = [
     "LEAST_ROWS",
@@ -36,7 +36,7 @@ MOST_IN_USE = 0.6
 # the processor's cache.
 LEAST_ROWS = 1025
 MOST_COLUMNS = 2048
-# Groups of rows that tell how much is zero.
+# Number of groups of rows in which zeros are counted.
 SAMPLED_GROUPS = 256
 # Number of rows that the others are sorted by.
 PIVOTS = 64
@@ -60,7 +60,7 @@ class MostlyZeros:
         self._rows = rows
         self._active = active
         self._run = run
-        self._whole = whole  #: what this is a stretch of, and where it begins there
+        self._whole = whole  #: the rows that these are a part of, and where they begin
         self._groups: tuple | None = None
         self._strips: NDArray | None = None
         self.dtype = dtype
@@ -137,7 +137,7 @@ def columns_in_use(X: NDArray, order: NDArray | None, run: Run) -> NDArray | Non
 
 
 def order_by_zeros(X: NDArray, run: Run) -> NDArray[np.intp]:
-    """Return an order in which rows that are zero in like places stand together.
+    """Return an order in which rows with zeros in similar places stand together.
 
     A group of such rows has fewer columns in use.  Some rows of the data are pivots,
     and each row goes to the pivot from which it differs in the fewest places.

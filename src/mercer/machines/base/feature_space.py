@@ -1,4 +1,4 @@
-"""What estimators share that work in feature space without a dual problem."""
+"""The base of estimators that work in feature space but solve no dual problem."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, given_budget
+from mercer.engines.cpu.tiles import budget_bytes, given_budget
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import (
     QUIET,
     check_finite,
@@ -29,7 +29,7 @@ __all__ = ["FeatureSpace"]
 
 
 class FeatureSpace:
-    """Binds the kernel, and multiplies with its values, seen samples and new ones.
+    """Binds the kernel, and multiplies kernel values of samples with vectors.
 
     The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
     ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
@@ -81,35 +81,36 @@ class FeatureSpace:
     def _product(
         self,
         X: Any,
-        threads: Threads,
+        engine: CpuEngine,
         small: int = 0,
         order: NDArray[np.intp] | None = None,
         work: int = 0,
     ) -> GramProduct | GivenProduct:
         """Return the Gram matrix of the samples, in double precision if it is small.
 
-        ``order`` is another order of the samples, for a kernel of ours; ``work`` are
-        the bytes of the budget that are left to the caller.
+        ``order`` is another order of the samples, for kernels that are not functions
+        of the user; ``work`` is the number of bytes of the budget that are left to the
+        caller.
         """
         if self._is_precomputed():
             given = X
             if not (given == given.T).all():
                 given = (given + given.T) / given.dtype.type(2)
-            product: Any = GivenProduct(given, threads)
+            product: Any = GivenProduct(given, engine.threads)
         else:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
             budget = budget_bytes(self.cache_size)
-            operand = Operand(X, order=order, run=threads.map)
-            product = GramProduct(self.kernel_, operand, budget, threads, work)
+            operand = engine.operand(X, order)
+            product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
         check_finite("kernel values", product.sums)
         return product
 
     def _validate_new(self, X: Any) -> Any:
-        """Check new samples, and bring them into the form of the seen ones."""
+        """Check new samples, and make them sparse or dense like those of the fit."""
         X = validate_new_samples(self, X)
         if not self._is_precomputed():
-            self.kernel_.bind(X)  # it may be for some samples only
+            self.kernel_.bind(X)  # checks the data: a kernel may be for histograms only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
             return X
         return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
@@ -120,17 +121,9 @@ class FeatureSpace:
         if self._is_precomputed():
             found = X.astype(np.float64, copy=False) @ weights
         else:
-            sparse_weights = Weights(sparse.csr_array(weights), [0, len(weights)])
-            with Threads(self.n_jobs) as threads:
-                anchor = Operand(self.X_fit_, run=threads.map)
-                found = apply(
-                    self.kernel_,
-                    Operand(X),
-                    anchor,
-                    sparse_weights,
-                    threads,
-                    given_budget(self.cache_size),
-                )
+            budget = given_budget(self.cache_size)
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
+                found = engine.apply(self.kernel_, X, self.X_fit_, weights, budget)
         check_finite("kernel values", found)
         return found
 
@@ -138,8 +131,8 @@ class FeatureSpace:
 def _takes_matrices(function: Any, X: Any) -> bool:
     """Tell a function of two matrices from one of two samples, by a trial.
 
-    scikit-learn's KernelPCA takes functions of two samples.  Such a function returns a
-    single number for matrices too, or fails.
+    scikit-learn's KernelPCA takes functions of two samples.  Such a function also
+    returns a single number for two matrices, or it fails.
     """
     try:
         return np.ndim(as_dense(function(X[:2], X[:1]))) > 0

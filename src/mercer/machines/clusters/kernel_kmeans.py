@@ -18,9 +18,10 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
+from mercer.kernels.pair import Samples
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
 from mercer.machines.base.feature_space import FeatureSpace
@@ -241,11 +242,12 @@ class KernelKMeans(
         )
         random = check_random_state(self.random_state)
         progress = StepProgress(self, X, y, self.verbose)
-        with Threads(self.n_jobs) as threads:
+        with engine_of(X, n_jobs=self.n_jobs) as engine:
+            threads = engine.threads
             self._choose_kernel(X, views, weight, random, threads)
             k = self.n_clusters
             work = work_bytes(X.shape[0], k, budget_bytes(self.cache_size))
-            product = self._product(X, threads, small=SMALL, work=work)
+            product = self._product(X, engine, small=SMALL, work=work)
             samples = FeatureSamples(product, weight, self._is_normalized(), work)
             starts = make_starts(self.init, self.n_init, samples, k, random, threads)
             found = samples.iterate(starts, k, self.max_iter, progress)
@@ -397,7 +399,7 @@ class KernelKMeans(
         """Return k(x, x) of new samples."""
         if self._is_precomputed():
             return np.ones(X.shape[0])
-        return np.asarray(self.kernel_.diagonal(Operand(X)), dtype=np.float64)
+        return np.asarray(self.kernel_.diagonal(Samples(X)), dtype=np.float64)
 
     @property
     def _n_features_out(self) -> int:

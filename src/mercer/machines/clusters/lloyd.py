@@ -21,7 +21,7 @@ __all__ = ["Clustering", "Lloyd"]
 
 # Number of samples in one piece of work for a thread.
 ROWS = 1024
-# Sums are computed in parts of at least so many samples, and in so many parts at most.
+# Least number of samples in a part of a sum, and largest number of parts.
 LEAST_SHARE, MOST_SHARES = 4096, 8
 
 

@@ -27,9 +27,9 @@ from mercer.engines.cpu.products import GivenProduct, GramProduct
 
 __all__ = ["MOST_ROWS", "FeatureSamples", "Partition", "work_bytes"]
 
-# Samples whose square is decomposed at most.
+# Largest number of samples whose square matrix is decomposed.
 MOST_ROWS = 800
-# Columns that a pass over the matrix takes at most.
+# Largest number of columns in a pass over the matrix.
 MOST_COLUMNS = 128
 # Bytes per sample that a column takes on its way: as indicators, scaled, in the
 # precision of the matrix, twice, as a product, and scaled again, with its distances.
@@ -208,7 +208,7 @@ class FeatureSamples:
 class Seen:
     """Columns of the Gram matrix, scaled by degrees among the samples of the columns.
 
-    They are computed once where there is room for all, else each time.
+    They are computed once if there is room for all of them, otherwise each time.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class Seen:
         ]
         self._kept: NDArray | None = None
         self._degrees: NDArray | None = None
-        self.weight = weight  #: of the samples of the columns
+        self.weight = weight  #: degrees of the samples of the columns
         if len(self._parts) == 1:
             self._kept = self._computed(self._parts[0])
         if by_degree:

@@ -15,7 +15,7 @@ from mercer.runtime.threads import Threads
 
 __all__ = ["far_apart", "from_embedding", "make_starts", "spectral"]
 
-# Starts of the clustering of eigenvectors.
+# Number of starts of the clustering of eigenvectors.
 EMBEDDED_STARTS = 10
 
 
@@ -68,7 +68,8 @@ def spectral(
         rows = np.sort(random.choice(rows, MOST_ROWS, replace=False))
     if len(rows) <= k:
         return np.arange(samples.n, dtype=np.int32) % k
-    # Degrees among themselves: those of all would favour where more were drawn.
+    # Degrees are taken among the drawn samples: degrees among all samples would
+    # favour regions from which more were drawn.
     seen = samples.seen_from(rows)
     weight = seen.weight
     root = np.sqrt(weight)

@@ -17,8 +17,8 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.views import views_of
 from mercer.machines.components.centred import (
@@ -34,7 +34,6 @@ from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.threads import Threads
 
 __all__ = ["KernelPCA"]
 
@@ -280,17 +279,17 @@ class KernelPCA(
             float(self.tol),
             self.max_iter,
             self.iterated_power,
-            # The start decides about rounding, not about what is found.
+            # The start influences rounding errors only.
             check_random_state(0 if self.random_state is None else self.random_state),
         )
         room = self._room(settings, X)
         settings = settings._replace(room=room)
         progress = StepProgress(self, X, y, self.verbose)
-        with Threads(self.n_jobs) as threads:
+        with engine_of(X, n_jobs=self.n_jobs) as engine:
             order = None
             if not self._is_precomputed():
-                order = Operand(X, run=threads.map).good_order()
-            product = self._product(X, threads, SMALL, order, room)
+                order = engine.operand(X).good_order()
+            product = self._product(X, engine, SMALL, order, room)
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
         self.X_fit_ = X

@@ -19,14 +19,15 @@ from scipy import linalg
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mercer.core.tiles import ranges
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import Tiles
-from mercer.engines.engine import gram_matrix
+from mercer.engines.engine import engine_of, gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
 from mercer.kernels.radial import RBF
 from mercer.machines.base.feature_space import FeatureSpace
-from mercer.runtime.arrays import as_dense, ranges
-from mercer.runtime.threads import Threads
+from mercer.runtime.arrays import as_dense
 
 __all__ = ["PreImages", "fixed_points"]
 
@@ -43,15 +44,15 @@ def fixed_points(
     weights: NDArray,
     coordinates: NDArray,
     start: NDArray,
-    threads: Threads,
+    engine: CpuEngine,
 ) -> NDArray:
     r"""Return a pre-image for each row of ``coordinates``, iterated from ``start``.
 
     The weights of the samples are ``1/n + weights @ coordinates[i]``.  The iteration is
     undefined if the denominator vanishes; such a point stays where it is.
     """
-    anchor = Operand(X, run=threads.map)
-    tiles = Tiles(kernel, anchor, threads)
+    anchor = engine.operand(X)
+    tiles = Tiles(kernel, anchor, engine.threads)
     spread = float(np.sqrt(X.var(axis=0, dtype=np.float64).sum()))
     found = np.array(start, dtype=np.float64)
 
@@ -174,14 +175,14 @@ class PreImages(FeatureSpace):
         return self._settle(self.transform(X).astype(np.float64), X).astype(X.dtype)
 
     def _settle(self, coordinates: NDArray, start: Any) -> NDArray:
-        with Threads(self.n_jobs) as threads:
+        with engine_of(n_jobs=self.n_jobs) as engine:
             return fixed_points(
                 self.kernel_,
                 as_dense(self.X_fit_),
                 self._weights,
                 coordinates,
                 as_dense(start),
-                threads,
+                engine,
             )
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import Progress, Settings, TaskSpec
 from mercer.engines.cpu.tiles import coefficient_matrix
 from mercer.kernels.base import Kernel, Scaled, Sum
 from mercer.machines.mkl.weights import Moments
-from mercer.runtime.arrays import ranges
 from mercer.runtime.threads import Threads
 
 __all__ = [

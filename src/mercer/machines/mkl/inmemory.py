@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.mkl import add_scaled
-from mercer.core.tiles import add_rows, gather_square
+from mercer.core.tiles import add_rows, gather_square, ranges
 from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.pair import Operand
@@ -23,7 +23,6 @@ from mercer.engines.cpu.solve import (
 from mercer.engines.cpu.tiles import USUAL, WORKERS, Tiles, Tiling, divide
 from mercer.kernels.base import Kernel
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
-from mercer.runtime.arrays import ranges
 from mercer.runtime.threads import Threads
 
 __all__ = ["GramsInMemory"]
@@ -82,7 +81,7 @@ class GramsInMemory(BaseGrams):
         tol = SAFETY * settings.tol
         stop = self.threads.stop
 
-        # Shrinking copies at most what belongs to half of the variables.
+        # Shrinking copies at most the rows and columns of half of the variables.
         most = max(len(task.beta) for task in tasks) ** 2 // 4 * K.dtype.itemsize
         total = len(tasks) * most if self.spare is None else max(0, self.spare)
         room = divide(total, most, min(len(tasks), WORKERS))
@@ -212,7 +211,7 @@ class GramsInMemory(BaseGrams):
         store = GramsInMemory(list(parts[:-1]), starts, self.threads)
         store._sum = parts[-1]
         if self.spare is not None:
-            # While parts are solved, there is no weighted sum of all.
+            # While a part is solved, the weighted sum of all samples is not needed.
             own_sum = self.n * self.n * memory.dtype.itemsize
             store.spare = max(0, self.spare + own_sum - memory.nbytes)
         return store

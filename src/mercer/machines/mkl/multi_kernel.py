@@ -22,11 +22,11 @@ from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
-    apply,
     budget_bytes,
     given_budget,
     is_custom,
 )
+from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
@@ -358,20 +358,16 @@ class MultiKernelMachine(KernelMachine):
                 given = X.matrices[k][:, self.support_].astype(np.float64)
                 values += given @ scaled[k]
         else:
-            with Threads(self.n_jobs) as threads:
+            budget = given_budget(self.cache_size)
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
                 left, right = (
-                    Operand(data.astype(np.float64), run=threads.map)
+                    engine.operand(data.astype(np.float64))
                     for data in (X, self.support_vectors_)
                 )
                 for k in used:
                     weights = Weights(scaled[k], starts)
-                    values += apply(
-                        self._kernels[k],
-                        left,
-                        right,
-                        weights,
-                        threads,
-                        given_budget(self.cache_size),
+                    values += engine.apply(
+                        self._kernels[k], left, right, weights, budget
                     )
         values = values + self.intercept_
         check_finite("decision values", values)
