@@ -116,13 +116,17 @@ def test_cores_are_shared_and_come_back():
 
 
 def test_a_pool_that_was_never_closed_does_not_count():
+    allowed = count_threads(None)
     lost = Threads(4)
     lost.__enter__()
-    _blas.release()
     _here.depth -= 1  # what an interrupt at the wrong moment leaves is the pool only
     del lost
     gc.collect()
-    assert not _crew._open
+    assert not _crew._open and not _blas._holders
+    assert count_threads(None) == allowed
+    with Threads(2):
+        assert _blas._limiter is not None
+    assert _blas._limiter is None
 
 
 def test_an_interrupt_waits_for_the_workers():

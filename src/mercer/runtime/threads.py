@@ -64,38 +64,40 @@ class _BlasHold:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holders = 0
+        # Weak: a holder that an interrupt keeps from releasing must not hold for ever.
+        self._holders: WeakSet[Any] = WeakSet()
         self._limiter: Any = None
 
-    def take(self) -> None:
+    def take(self, holder: Any) -> None:
         with self._lock:
-            self._holders += 1
-            if self._holders == 1:
+            self._holders.add(holder)
+            if self._limiter is None:
                 _take_control()
                 self._limiter = _controller().limit(limits=1, user_api="blas")
 
-    def release(self) -> None:
+    def release(self, holder: Any) -> None:
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
+            self._holders.discard(holder)
+            if not self._holders:
                 self._restore()
 
     def _restore(self) -> None:
-        _take_control()
-        self._limiter.restore_original_limits()
-        _take_control()  # the next thread that sets a limit may be any thread
+        if self._limiter is not None:
+            _take_control()
+            self._limiter.restore_original_limits()
+            self._limiter = None
+            _take_control()  # the next thread that sets a limit may be any thread
 
     def forget(self) -> None:
         """Start again in a forked process, which has none of these threads."""
         self._lock = threading.Lock()
-        if self._holders:
-            self._holders = 0
-            self._restore()
+        self._holders = WeakSet()
+        self._restore()
 
     def allowed(self) -> int:
         """Return how many threads BLAS may use without our limit."""
         with self._lock:
-            if self._holders:
+            if self._limiter is not None:
                 known = self._limiter.get_original_num_threads().get("blas")
             else:
                 known = max(
@@ -111,14 +113,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.forget)
 
 
+class _Holder:
+    """Something that can hold BLAS at one thread."""
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread: small products cost less than waiting for threads."""
-    _blas.take()
+    holder = _Holder()
+    _blas.take(holder)
     try:
         yield
     finally:
-        _blas.release()
+        _blas.release(holder)
 
 
 def _is_one_of_many() -> bool:
@@ -312,7 +319,7 @@ class Threads:
         self.n_at_work = 0 if is_counted else 1
         _here.depth += 1
         _crew.enter(self)
-        _blas.take()
+        _blas.take(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -321,7 +328,7 @@ class Threads:
         try:
             wait(self._left)
         finally:
-            _blas.release()
+            _blas.release(self)
             _crew.leave(self)
 
     def map(
