@@ -42,7 +42,6 @@ from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
-from mercer.machines.base.checks import QUIET
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
     as_dense,
