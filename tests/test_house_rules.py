@@ -61,11 +61,6 @@ def test_numba_is_met_in_one_place():
     assert found == ["core/jit.py"]
 
 
-def test_files_are_short():
-    lengths = {name: len(text.splitlines()) for name, (text, _) in FILES.items()}
-    assert {name: n for name, n in lengths.items() if n > 600} == {}
-
-
 def test_nothing_is_printed():
     found = [name for name, (_, tree) in FILES.items() if "print" in called(tree)]
     assert found == []
