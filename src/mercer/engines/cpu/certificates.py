@@ -39,7 +39,7 @@ __all__ = [
     "to_solution",
 ]
 
-# Number of rows on which rounding errors are measured.
+# Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
@@ -304,8 +304,8 @@ def kernel_values(kernel: Kernel, data: Operand | WholeGram) -> Values:
 def is_definite(K: NDArray, group: NDArray) -> bool:
     """Tell whether ``c'Kc >= 0`` for all c whose sum in every group is 0.
 
-    Rounding errors of the values are allowed for; without that, the test would fail for
-    matrices of low rank.
+    Rounding of the values, which a matrix of low rank would not survive otherwise, is
+    allowed for.
     """
     if not np.isfinite(K).all():
         return False

@@ -76,11 +76,6 @@ class Frame:
     active: NDArray | None  #: columns that take part; None for all
     dtype: np.dtype
 
-    @property
-    def keeps_zeros(self) -> bool:
-        """Whether rows are to be kept as :class:`MostlyZeros`."""
-        return self.center is None and self.active is not None
-
     def put(self, X: Any, order: NDArray | None, run: Run) -> Framed:
         """Return the rows of ``X``, in another order if given, in this frame."""
         dtype = np.result_type(X.dtype, self.dtype)

@@ -275,11 +275,19 @@ class Tiles:
             for kernel in self._kernels:
                 _warm_up(kernel, anchor)
 
-    def __call__(self, left: Operand, right: Operand) -> NDArray:
-        """Return one tile of the only kernel."""
+    def __call__(
+        self,
+        left: Operand,
+        right: Operand,
+        kept: dict[Hashable, NDArray] | None = None,
+    ) -> NDArray:
+        """Return one tile of the only kernel.
+
+        Products and distances outlive the tile in ``kept``, if given.
+        """
         shared = self._groups[0][1]
         scratch = _own.scratch.reset()
-        pair = TilePair(left, right, shared=shared, scratch=scratch)
+        pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
         return self._kernels[0].evaluate(pair)
 
     def each(
@@ -288,10 +296,10 @@ class Tiles:
         right: Operand,
         kept: dict[Hashable, NDArray] | None = None,
     ) -> Iterator[tuple[int, NDArray]]:
-        """Yield the number of each kernel and its tile, which lasts until the next.
-
-        Products and distances outlive the tile in ``kept``, if given.
-        """
+        """Yield the number of each kernel and its tile, which lasts until the next."""
+        if len(self._kernels) == 1:
+            yield 0, self(left, right, kept)
+            return
         for together, shared in self._groups:
             scratch = _own.scratch.reset()
             pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
@@ -486,7 +494,7 @@ def apply(
 
     workers = _if_worth_while(threads, left, right)
     is_one = len(left) <= height and len(pieces) == 1
-    tiles = Tiles(kernel, right, workers, tiling, prepared=is_one)
+    tiles = Tiles(kernel, right, workers, tiling, prepared=workers is None or is_one)
     tiles.rectangle(left, add, height, width)
     return result
 
