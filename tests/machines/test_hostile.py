@@ -129,7 +129,7 @@ LATER = [
         dict(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)),
         "The kernel function returned NaN or infinity",
     ),
-    (MACHINES, dict(kernel="poly", degree=10**6), "need to be preprocessed"),
+    (MACHINES, dict(kernel="poly", degree=10**6), "too large. Scale X"),
     (CLASSIFIERS, dict(class_weight={7: 1}), r"\[0, 1\], are not in class_weight"),
     (
         CLASSIFIERS,

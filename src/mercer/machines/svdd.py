@@ -14,11 +14,12 @@ from mercer.core.problem import DualProblem, svdd
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.plan import Certified, Plan
 from mercer.kernels.base import Kernel
-from mercer.machines.base.machine import QUIET, SingleMachine, Validated
+from mercer.machines.base.machine import SingleMachine, Validated
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import QUIET
 
 __all__ = ["SVDD"]
 

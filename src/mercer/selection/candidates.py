@@ -36,7 +36,7 @@ from mercer.runtime.scikit_learn import (
     safe_split,
     score,
 )
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import validate_samples
 
 __all__ = [
     "MACHINES",
@@ -329,14 +329,7 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
     machine = clone(last_of(estimator))
     valid = _validated(machine, X_train, y_train)
     vars(machine).update(valid.learnt)
-    X_test = validate_data(
-        machine,
-        X_test,
-        dtype=[np.float64, np.float32],
-        order="C",
-        accept_sparse="csr",
-        reset=False,
-    )
+    X_test = validate_samples(machine, X_test, reset=False)
     n, m = valid.X.shape[0], X_test.shape[0]
     if sparse.issparse(valid.X):
         both = sparse.vstack([valid.X, X_test]).tocsr()

@@ -30,11 +30,12 @@ from mercer.engines.cpu.solve import certified, tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes, is_custom
 from mercer.engines.plan import Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.machines.base.machine import QUIET, UNBOUNDED
+from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.arrays import dense_if_small
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
 from mercer.runtime.threads import Threads
+from mercer.runtime.validation import QUIET
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     MACHINES,

@@ -50,6 +50,7 @@ from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
 from mercer.runtime.threads import Threads
+from mercer.runtime.validation import check_finite
 
 __all__ = [
     "MOST_FOR_ROUNDING",
@@ -121,11 +122,7 @@ def solve_plan(
     numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
     if isinstance(data, Operand):
         numbers.append(kernel.diagonal(Operand(plan.X)))
-    if not all(np.isfinite(values).all() for values in numbers):
-        raise ValueError(
-            "The dual coefficients or intercepts are not finite. The input data "
-            "may contain large values and need to be preprocessed."
-        )
+    check_finite("dual coefficients or intercepts", *numbers)
     return found._replace(stopped_early=getattr(progress, "stopped_early", False))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
@@ -18,12 +17,15 @@ from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
 from mercer.runtime.arrays import as_dense, refuse_other_things
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import (
+    QUIET,
+    check_finite,
+    check_square,
+    validate_new_samples,
+    validate_samples,
+)
 
 __all__ = ["FeatureSpace"]
-
-# Overflow is allowed here: the results are checked for it.
-QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class FeatureSpace:
@@ -51,22 +53,9 @@ class FeatureSpace:
     def _validate(self, X: Any, **more: Any) -> Any:
         if not isinstance(self.kernel, str):
             refuse_other_things(self, X)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            **more,
-        )
+        X = validate_samples(self, X, **more)
         if self._is_precomputed():
-            if sparse.issparse(X):
-                raise TypeError("Sparse precomputed kernels are not supported.")
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    "Precomputed matrix must be a square matrix."
-                    f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
-                )
+            check_square(X)
         return X
 
     def _bound_kernel(self, X: Any, gamma: float, views: Any) -> Kernel:
@@ -114,24 +103,12 @@ class FeatureSpace:
             budget = budget_bytes(self.cache_size)
             operand = engine.operand(X, order)
             product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
-        if not np.isfinite(product.sums).all():
-            raise ValueError(
-                "The kernel values are not finite: the data have too large values; "
-                "scale them."
-            )
+        check_finite("kernel values", product.sums)
         return product
 
     def _validate_new(self, X: Any) -> Any:
         """Check new samples, and make them sparse or dense like those of the fit."""
-        check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            reset=False,
-        )
+        X = validate_new_samples(self, X)
         if not self._is_precomputed():
             self.kernel_.bind(X)  # checks the data: a kernel may be for histograms only
         if self._is_precomputed() or sparse.issparse(X) == sparse.issparse(self.X_fit_):
@@ -147,10 +124,7 @@ class FeatureSpace:
             budget = given_budget(self.cache_size)
             with engine_of(X, n_jobs=self.n_jobs) as engine:
                 found = engine.apply(self.kernel_, X, self.X_fit_, weights, budget)
-        if not np.isfinite(found).all():
-            raise ValueError(
-                "The kernel values are not finite: X has too large values; scale it."
-            )
+        check_finite("kernel values", found)
         return found
 
 

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.held import HeldRows, Moves
-from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import Weights, apply, coefficient_matrix
+from mercer.engines.cpu.tiles import Weights, coefficient_matrix
+from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel
-from mercer.runtime.threads import Threads
 
 __all__ = ["SampleIndex", "products_with_held"]
 
@@ -68,5 +67,5 @@ def products_with_held(
     """Return ``K(X, rows) @ beta.T`` for coefficients of shape (n_tasks, n_held)."""
     n = len(rows)
     matrix = coefficient_matrix(n, [(np.arange(n), values) for values in beta])
-    with Threads(n_jobs) as threads:
-        return apply(kernel, Operand(X), rows, Weights(matrix, [0, n]), threads)
+    with engine_of(X, n_jobs=n_jobs) as engine:
+        return engine.apply(kernel, X, rows, Weights(matrix, [0, n]))

@@ -54,14 +54,18 @@ from mercer.runtime.arrays import (
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import (
+    QUIET,
+    as_in_fit,
+    check_finite,
+    check_square,
+    validate_samples,
+)
 
-__all__ = ["QUIET", "UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
+__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
-# Overflow is allowed in fits and predictions: their results are checked for it.
-QUIET = np.errstate(over="ignore", invalid="ignore")
 
 
 class Validated(NamedTuple):
@@ -255,23 +259,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             return Validated(X, y, {"shape_fit_": X.shape}, views)
         if any(isinstance(leaf, Custom) for leaf in self._leaves()):
             refuse_other_things(self, X)
-        settings: dict[str, Any] = dict(
-            dtype=[np.float64, np.float32], order="C", accept_sparse="csr"
-        )
         # scikit-learn sets attributes of the estimator that it validates for.
         draft = copy(self)
         if y is None and not self._takes_targets:
-            X = validate_data(draft, X, **settings)
+            X = validate_samples(draft, X)
         else:
-            X, y = validate_data(draft, X, y, multi_output=False, **settings)
+            X, y = validate_samples(draft, X, y, multi_output=False)
         if self._is_precomputed():
-            if sparse.issparse(X):
-                raise TypeError("Sparse precomputed kernels are not supported.")
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    "Precomputed matrix must be a square matrix."
-                    f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
-                )
+            check_square(X)
         learnt = {
             name: vars(draft)[name]
             for name in ("n_features_in_", "feature_names_in_")
@@ -335,27 +330,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self._check_internals()
         if self._is_function() and self.support_vectors_.dtype == object:
             return things(X)
-        X = validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            reset=False,
-        )
-        was_sparse = sparse.issparse(self.support_vectors_)
-        if self._is_precomputed():
-            if X.shape[1] != self.shape_fit_[0]:
-                raise ValueError(
-                    f"X.shape[1] = {X.shape[1]} should be equal to "
-                    f"{self.shape_fit_[0]}, the number of samples at training time"
-                )
-        elif was_sparse and not sparse.issparse(X):
-            X = sparse.csr_array(X)
-        elif sparse.issparse(X) and not was_sparse:
+        X = validate_samples(self, X, reset=False)
+        if not self._is_precomputed():
+            return as_in_fit(self, X, sparse.issparse(self.support_vectors_))
+        if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
-                f"cannot use sparse input in {type(self).__name__!r} trained on dense "
-                "data"
+                f"X.shape[1] = {X.shape[1]} should be equal to "
+                f"{self.shape_fit_[0]}, the number of samples at training time"
             )
         return X
 
@@ -442,11 +423,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 budget = given_budget(self.cache_size)
                 values = engine.apply(self.kernel_, X, vectors, weights, budget)
         values = values + self.intercept_
-        if not np.isfinite(values).all():
-            raise ValueError(
-                "The decision values are not finite: the values of X are too large. "
-                "Scale X."
-            )
+        check_finite("decision values", values)
         return values
 
     def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:

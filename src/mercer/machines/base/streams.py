@@ -31,11 +31,6 @@ from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
-from mercer.machines.base.checks import (
-    as_in_fit,
-    validate_new_samples,
-    validate_samples,
-)
 from mercer.runtime.arrays import refuse_other_things
 from mercer.runtime.progress import EVERY, log, speak_up
 from mercer.runtime.scikit_learn import (
@@ -43,6 +38,11 @@ from mercer.runtime.scikit_learn import (
     StrOptions,
     check_partial_fit_first_call,
     check_sample_weight,
+)
+from mercer.runtime.validation import (
+    as_in_fit,
+    validate_new_samples,
+    validate_samples,
 )
 
 __all__ = ["StreamClassifier"]

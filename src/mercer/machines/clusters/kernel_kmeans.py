@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -33,6 +32,7 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["KernelKMeans"]
 
@@ -338,7 +338,7 @@ class KernelKMeans(
             )
         else:
             return
-        warnings.warn(problem, ConvergenceWarning, stacklevel=5)
+        warn_user(problem, ConvergenceWarning)
 
     def _distances(self, X: Any) -> tuple[NDArray, NDArray]:
         """Return squared distances less k(x, x), and the scale of each image."""

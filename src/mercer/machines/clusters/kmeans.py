@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,7 +28,8 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import validate_data
+from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import validate_samples
 
 __all__ = ["KMeans"]
 
@@ -209,24 +209,15 @@ class KMeans(
         self.n_iter_ = best.n_iter
         n_found = len(np.unique(best.labels))
         if n_found < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"Number of distinct clusters ({n_found}) found smaller than "
                 f"n_clusters ({self.n_clusters}). Possibly due to duplicate points "
                 "in X.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _validated(self, X: Any, **more: Any) -> Any:
-        return validate_data(
-            self,
-            X,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            **more,
-        )
+        return validate_samples(self, X, accept_large_sparse=False, **more)
 
     def _n_starts(self) -> int:
         is_text = isinstance(self.init, str)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -34,6 +33,7 @@ from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["KernelPCA"]
 
@@ -338,12 +338,11 @@ class KernelPCA(
             remedy = "Raise max_iter or tol, or use eigen_solver='dense'."
             if ended:
                 remedy = "A callback asked for an early end."
-            warnings.warn(
+            warn_user(
                 f"KernelPCA did not converge: after {found.n_iter} passes there are "
                 f"residuals up to {found.residuals.max():.3g}, with a largest "
                 f"eigenvalue of {found.values.max():.4g}. {remedy}",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _coordinates(self) -> NDArray:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from mercer.core.problem import Solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import MOST_STEPS, Settings, TaskSpec
-from mercer.machines.base.checks import check_finite
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
 from mercer.machines.mkl.weights import Ball
+from mercer.runtime.validation import check_finite
 
 __all__ = ["SAFETY", "JointProblem", "JointSolution", "Round"]
 

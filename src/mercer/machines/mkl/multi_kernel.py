@@ -22,17 +22,16 @@ from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
-    apply,
     budget_bytes,
     given_budget,
     is_custom,
 )
+from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.machines.base.checks import QUIET, check_finite
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
@@ -46,6 +45,7 @@ from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import QUIET, check_finite
 
 __all__ = ["MultiKernelMachine"]
 
@@ -358,20 +358,16 @@ class MultiKernelMachine(KernelMachine):
                 given = X.matrices[k][:, self.support_].astype(np.float64)
                 values += given @ scaled[k]
         else:
-            with Threads(self.n_jobs) as threads:
+            budget = given_budget(self.cache_size)
+            with engine_of(X, n_jobs=self.n_jobs) as engine:
                 left, right = (
-                    Operand(data.astype(np.float64), run=threads.map)
+                    engine.operand(data.astype(np.float64))
                     for data in (X, self.support_vectors_)
                 )
                 for k in used:
                     weights = Weights(scaled[k], starts)
-                    values += apply(
-                        self._kernels[k],
-                        left,
-                        right,
-                        weights,
-                        threads,
-                        given_budget(self.cache_size),
+                    values += engine.apply(
+                        self._kernels[k], left, right, weights, budget
                     )
         values = values + self.intercept_
         check_finite("decision values", values)

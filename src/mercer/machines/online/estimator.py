@@ -16,7 +16,6 @@ from mercer.engines.cpu.tiles import budget_bytes
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
-from mercer.machines.base.checks import QUIET, check_finite
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.online.held_machines import HeldMachines, most_held
@@ -36,6 +35,7 @@ from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
+from mercer.runtime.validation import QUIET, check_finite
 
 __all__ = ["OnlineSVC"]
 
@@ -589,7 +589,7 @@ class OnlineSVC(StreamClassifier):
         if all((size <= most).all() for size in sizes):
             return
         raise ValueError(
-            "The kernel values are not finite: the values of X are too large. Scale X. "
+            "The kernel values are not finite: values of X are too large. Scale X. "
             "Nothing was learnt from these samples."
         )
 

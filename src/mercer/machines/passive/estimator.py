@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.passive import PA, PA1, PA2, Rule
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
-from mercer.machines.base.checks import QUIET, check_finite
 from mercer.machines.base.held_samples import products_with_held
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
@@ -30,6 +29,7 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import QUIET, check_finite
 
 __all__ = ["PassiveAggressiveClassifier"]
 
