@@ -171,9 +171,6 @@ class _Here(threading.local):
 
 
 _here = _Here()
-# Threads of the crew beyond those that may be at work: a fit within a callback of
-# another one then finds a worker.
-SPARE = 1
 
 
 class _Crew:
@@ -221,17 +218,18 @@ class _Crew:
         with self._lock:
             threads.n_at_work -= granted - 1
 
-    def submit(self, threads: Threads, work: Callable[[], None]) -> Future[None]:
+    def submit(self, work: Callable[[], None]) -> Future[None]:
         """Let a worker begin as soon as one is free.
 
-        The crew must not grow while its workers finish: a worker that has handed in its
-        result counts as busy for another moment, and every new thread has scratch
-        memory of its own.
+        The crew has no more threads than may be at work.  A worker that has handed in
+        its result counts as busy for another moment; without a limit a new thread would
+        be started in that moment, with scratch memory of its own.
         """
-        size = max(_cores(), threads.count) + SPARE
         with self._lock:
+            counts = [threads.count for threads in self._open]
+            size = max(min(_cores(), sum(counts)), max(counts, default=1))
             if self._pool is not None and size > self._size:
-                self._pool.shutdown(wait=False)  # what it has begun goes on
+                self._pool.shutdown(wait=False)  # it finishes what it has begun
                 self._pool = None
             if self._pool is None:
                 self._size = size
@@ -374,7 +372,7 @@ class Threads:
         """Let workers do the items, and wait for them."""
         futures: list[Future[None]] = []
         try:
-            futures.extend(_crew.submit(self, run.work) for _ in range(n_workers))
+            futures.extend(_crew.submit(run.work) for _ in range(n_workers))
             if works_along:
                 with np.errstate(over="ignore", invalid="ignore"):
                     run.work()
