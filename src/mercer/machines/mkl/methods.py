@@ -18,6 +18,7 @@ from mercer.engines.cpu.certificates import (
 )
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.tiles import (
+    TILES_PART,
     Weights,
     apply,
     coefficient_matrix,
@@ -169,7 +170,12 @@ def settled(
     s = last.s
     if not problem.store.is_double and not any(map(is_custom, kernels)):
         products = products_on_support(
-            kernels, operand, problem.tasks, problem.store.threads, budget
+            kernels,
+            operand,
+            problem.tasks,
+            problem.store.threads,
+            # The base matrices still take their part of the budget.
+            None if budget is None else budget // TILES_PART,
         )
         s = np.zeros(len(kernels))
         for task, (rows, values) in zip(problem.tasks, products, strict=True):
