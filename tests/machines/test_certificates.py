@@ -327,7 +327,9 @@ def test_objective_and_gap_are_those_of_double_precision(many_samples, name, for
 def test_certificates_are_refined_when_they_are_asked_for(many_samples, model):
     X, side, _ = many_samples
     model = clone(model).set_params(kernel=RBF(0.1)).fit(X.astype(np.float32), side)
+    assert ("_coarse" in vars(model)) != isinstance(model, SVDD)  # it asks in its fit
     again, third = pickle.loads(pickle.dumps(model)), copy.copy(model)
+    assert "_coarse" not in vars(again)
     found = model.objective_, model.dual_gap_
     assert np.array_equal(found, (model.objective_, model.dual_gap_))
     assert np.array_equal(found, (again.objective_, again.dual_gap_))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -249,6 +248,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.intercept_ = np.array([s.bias for s in machines])
         return machines
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickles and model files hold final numbers, not what they are computed from.
+        if "_coarse" in vars(self):
+            self._refine()
+        return super().__getstate__()
+
     def _refine(self) -> None:
         """Take objective and dual gap from kernel values in double precision."""
         coarse = self._coarse
@@ -317,7 +322,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if any(isinstance(leaf, Custom) for leaf in self._leaves()):
             refuse_other_things(self, X)
         # scikit-learn sets attributes of the estimator that it validates for.
-        draft = copy(self)
+        draft = object.__new__(type(self))
+        draft.__dict__.update(vars(self))
         if y is None and not self._takes_targets:
             X = validate_samples(draft, X)
         else:
