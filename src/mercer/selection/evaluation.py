@@ -13,7 +13,7 @@ import pickle
 import textwrap
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -283,10 +283,11 @@ class Evaluation:
         def solve(job: Job) -> None:
             found = solve_job(job, self._threads.stop, self._room)
             answers.update(found)
-            for chain in job.chains:
-                for entry, _ in chain:
-                    part = SOLVING / n_problems[id(entry)]
-                    self._count(entry.candidate, entry.split, part)
+            self._count(
+                (entry.candidate, entry.split, SOLVING / n_problems[id(entry)])
+                for chain in job.chains
+                for entry, _ in chain
+            )
 
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
@@ -435,16 +436,22 @@ class Evaluation:
         told = ", ".join(f"{k}={v!r}" for k, v in self._candidates[c].items())
         return textwrap.shorten(told, 100) if told else "the estimator"
 
-    def _count(self, c: int, split: int, part: float) -> None:
-        """Count a part of a fit; all parts of a fit together count as one."""
+    def _count(self, parts: Iterable[tuple[int, int, float]]) -> None:
+        """Count parts of fits, given by candidate and split; a fit counts as one.
+
+        The lock is taken once for all of them: threads would often wait for it.
+        """
+        more = 0.0
         with self._counting:
-            before = self._counted.get((c, split), 0.0)
-            self._counted[c, split] = after = min(1.0, before + part)
-        self._bar.advance(after - before)
+            for c, split, part in parts:
+                before = self._counted.get((c, split), 0.0)
+                self._counted[c, split] = after = min(1.0, before + part)
+                more += after - before
+        self._bar.advance(more)
 
     def _note(self, c: int, split: int, result: dict[str, Any]) -> None:
         self.results[c, split] = result
-        self._count(c, split, 1.0)
+        self._count([(c, split, 1.0)])
         n_splits = len(self.request.splits)
         mine = [self.results.get((c, k)) for k in range(n_splits)]
         if all(r is not None and "test_scores" in r for r in mine):
