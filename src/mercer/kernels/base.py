@@ -79,6 +79,10 @@ class Kernel(BaseEstimator):
     #: Lets ``np.float64(0.5) * kernel`` reach ``__rmul__``.
     __array_ufunc__ = None
 
+    #: whether every sample of real numbers is allowed, so that a bound kernel need not
+    #: look at new samples
+    takes_all_samples = False
+
     def evaluate(self, pair: Pair) -> NDArray:
         """Fill one block; the array belongs to the caller."""
         raise NotImplementedError

@@ -40,6 +40,7 @@ def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
 class Linear(Kernel):
     r""":math:`k(x, z) = x \cdot z`."""
 
+    takes_all_samples = True
     definiteness = Definiteness.POSITIVE
 
     def evaluate(self, pair: Pair) -> NDArray:
@@ -52,6 +53,8 @@ class Linear(Kernel):
 @public("mercer.kernels")
 class Polynomial(Kernel):
     r""":math:`k(x, z) = (\gamma \, x \cdot z + r)^d`; ``coef0`` is :math:`r`."""
+
+    takes_all_samples = True
 
     def __init__(
         self, degree: int = 3, gamma: float | str = "scale", coef0: float = 0.0
@@ -88,6 +91,7 @@ class Polynomial(Kernel):
 class Sigmoid(Kernel):
     r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
 
+    takes_all_samples = True
     definiteness = Definiteness.INDEFINITE
 
     def __init__(self, gamma: float | str = "scale", coef0: float = 0.0):
@@ -109,6 +113,7 @@ class Sigmoid(Kernel):
 class Cosine(Kernel):
     r""":math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`; 0 where a norm is 0."""
 
+    takes_all_samples = True
     definiteness = Definiteness.POSITIVE
 
     @staticmethod

@@ -21,6 +21,7 @@ class RBF(Kernel):
     Give ``gamma`` or ``sigma``, not both.
     """
 
+    takes_all_samples = True
     definiteness = Definiteness.POSITIVE
 
     def __init__(self, gamma: float | str | None = None, sigma: float | None = None):
@@ -51,6 +52,7 @@ class RBF(Kernel):
 class Laplacian(Kernel):
     r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
 
+    takes_all_samples = True
     definiteness = Definiteness.POSITIVE
 
     def __init__(self, gamma: float | str = "scale"):

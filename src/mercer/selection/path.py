@@ -26,14 +26,18 @@ from mercer.core.problem import (
     is_feasible,
     layout,
 )
-from mercer.core.smo import SHRINK_FROM, best_multiple, minimise_chain
+from mercer.core.smo import (
+    POLISHED,
+    SHRINK_FROM,
+    best_multiple,
+    minimise_chain,
+    solve_and_polish,
+)
 from mercer.core.tiles import add_rows, gather_square
 from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
-    POLISHED,
     SAFETY,
-    solve_and_polish,
 )
 from mercer.kernels.base import Kernel
 from mercer.selection.candidates import Fold, Samples

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from mercer.engines.cpu.certificates import refine
 from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
 from mercer.engines.plan import Certified, Plan, Settings
@@ -102,7 +103,7 @@ class CpuEngine:
         kernel: Kernel,
         X: Any,
         Z: Any,
-        V: Weights | NDArray,
+        V: Weights | NDArray | None = None,
         budget: int | None = None,
     ) -> NDArray:
         """Return ``K(X, Z) @ V`` in double precision, without the whole matrix K.
@@ -111,13 +112,17 @@ class CpuEngine:
         ----------
         kernel : Kernel
             Bound to data: all its parameters are numbers.
-        X, Z : array, CSR matrix or Operand
-        V : Weights or array of shape (n, p)
+        X : array, CSR matrix or Operand
+        Z : array, CSR matrix, Operand or Expansion
+            An expansion has weights already.
+        V : Weights or array of shape (n, p), default=None
         budget : int, default=None
             Bytes of memory that tiles of kernel values keep to a part of; None does not
             limit them.
         """
-        if not isinstance(V, Weights):
+        if isinstance(Z, Expansion):
+            Z, V = Z.warmed_up(self._run), Z.weights
+        elif not isinstance(V, Weights):
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
         return apply(kernel, left, right, V, self, budget)
@@ -134,6 +139,10 @@ class CpuEngine:
         progress : callable, default=None
             It is called with the tasks after each has been solved, or each round.
         """
+        if progress is None and is_small(plan, settings):
+            found = solve_small(plan, settings, self.stop)
+            if found is not None:
+                return found
         return solve_plan(plan, settings, self.threads, progress)
 
     def refine(

@@ -11,6 +11,7 @@ lose the fewest digits, or take the least time.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -58,6 +59,7 @@ __all__ = [
     "TilePair",
     "as_operand",
     "columns_key",
+    "scratch_of_thread",
 ]
 
 
@@ -178,6 +180,10 @@ class Operand(Samples):
             self._X = self._X[self._order]
             self._order = None
         return self._X
+
+    def run_alone(self) -> None:
+        """Derive what is missing in the calling thread from now on."""
+        self._run = _run_in_turn
 
     def raw_rows(self, index: NDArray) -> Any:
         """Return some rows, without putting all of them in order."""
@@ -333,6 +339,21 @@ class Scratch:
     def buffers(self) -> list[NDArray]:
         """Return the memory of all arrays."""
         return self._buffers
+
+
+class _Own(threading.local):
+    """The scratch memory of a thread."""
+
+    def __init__(self) -> None:
+        self.scratch = Scratch()
+
+
+_own = _Own()
+
+
+def scratch_of_thread() -> Scratch:
+    """Return the scratch memory of the calling thread; its last tile is gone."""
+    return _own.scratch.reset()
 
 
 class TilePair(Pair):

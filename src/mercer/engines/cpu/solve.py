@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, Layout, Solution, is_feasible, layout
-from mercer.core.smo import Outcome, solve_whole
+from mercer.core.problem import Solution, is_feasible, layout
+from mercer.core.smo import solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY
 from mercer.engines.cpu.certificates import (
     all_of,
@@ -55,14 +55,12 @@ from mercer.runtime.validation import check_finite
 __all__ = [
     "MOST_FOR_ROUNDING",
     "MOST_STEPS",
-    "POLISHED",
     "SAFETY",
     "SOLVERS",
     "Progress",
     "Settings",
     "TaskSpec",
     "certified",
-    "solve_and_polish",
     "solve_many",
     "solve_plan",
     "tries_single",
@@ -85,11 +83,6 @@ WHOLE_LIMIT = 8000
 WHOLE_LIMIT_OF_REGRESSION = 16_000
 # Up to this many samples, a task on some of the samples gets a matrix of its own.
 SMALL_TASK = 2000
-# Up to this many variables, a task is solved to a fraction of the tolerance, if that
-# takes no more than this many steps for each variable.
-POLISHED = 320
-POLISH = 1e-7
-POLISHING_STEPS = 20
 # Limit on steps if the user sets none: badly scaled data could need 1e12 steps.
 MOST_STEPS = 10_000_000
 # Number of problems that are solved at once: enough to fill the matrix products.  A
@@ -396,44 +389,6 @@ def _solve_on(
         square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
     )
     task.note(outcome, tol)
-
-
-def solve_and_polish(
-    K: NDArray,
-    where: Layout,
-    problem: DualProblem,
-    beta: NDArray,
-    f: NDArray,
-    tol: float,
-    max_iter: int,
-    stop: NDArray,
-    shrinking: bool,
-    room: int | None = None,
-) -> Outcome:
-    """Solve a task; if it is small and in double precision, solve it more exactly.
-
-    This takes hardly any time, and makes the solution independent of the rounding of
-    kernel values, which in small problems can decide between solutions that are equally
-    good. Shrinking copies at most ``room`` bytes of the matrix.
-    """
-    outcome = solve_whole(
-        K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
-    )
-    m = len(beta)
-    if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
-        return outcome
-    saved = beta.copy(), f.copy()
-    steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
-    more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
-    n_iter = outcome.n_iter + more.n_iter
-    # The rounding errors of many steps add up, but a product has hardly any. If the
-    # errors were larger than the tolerance, a few more steps are enough.
-    column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
-    f[:] = K[np.ix_(column, column)] @ np.bincount(problem.row, beta, len(f))
-    last = solve_whole(K, where, problem, beta, f, tol, max_iter - n_iter, stop, False)
-    if last.gap > tol:  # steps always decrease the objective, but not the gap
-        (beta[:], f[:]), last = saved, outcome._replace(n_iter=last.n_iter)
-    return last._replace(n_iter=n_iter + last.n_iter)
 
 
 def _wants_whole(

@@ -12,7 +12,6 @@ Tiles do not depend on the number of threads, and so neither do the values.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.tiles import mirror, ranges
-from mercer.engines.cpu.pair import Operand, Scratch, TilePair
+from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.given import Custom
 from mercer.kernels.pair import columns_key
@@ -229,16 +228,6 @@ def _warm_up(kernel: Kernel, operand: Operand) -> None:
     kernel.evaluate(TilePair(operand.rows(slice(0, 1)), operand))
 
 
-class _Own(threading.local):
-    """The scratch memory of a thread."""
-
-    def __init__(self) -> None:
-        self.scratch = Scratch()
-
-
-_own = _Own()
-
-
 class Tiles:
     """Computes tiles of one or several kernels; several share what they have in common.
 
@@ -286,7 +275,7 @@ class Tiles:
         Products and distances outlive the tile in ``kept``, if given.
         """
         shared = self._groups[0][1]
-        scratch = _own.scratch.reset()
+        scratch = scratch_of_thread()
         pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
         return self._kernels[0].evaluate(pair)
 
@@ -301,7 +290,7 @@ class Tiles:
             yield 0, self(left, right, kept)
             return
         for together, shared in self._groups:
-            scratch = _own.scratch.reset()
+            scratch = scratch_of_thread()
             pair = TilePair(left, right, shared=shared, scratch=scratch, kept=kept)
             for k in together:
                 yield k, evaluate_once(self._kernels[k], pair)

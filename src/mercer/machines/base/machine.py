@@ -10,7 +10,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral, Real
+from operator import is_not
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.core.problem import DualProblem, Solution
+from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import (
     Weights,
@@ -62,6 +65,10 @@ from mercer.runtime.validation import (
 )
 
 __all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
+
+# What prediction derives from the support vectors of each machine, beside the arrays
+# that it was derived from.  It is not a part of the machine: files do without it.
+_EXPANSIONS: WeakKeyDictionary[Any, tuple[tuple, Expansion]] = WeakKeyDictionary()
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -467,27 +474,45 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             if X is samples:
                 return values + self.intercept_
         X = self._validate_for_predict(X)
-        weights = self._weights()
         if self._is_precomputed():
             given = X[:, self.support_].astype(np.float64, copy=False)
-            values = given @ weights.matrix
+            values = given @ self._weights().matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features takes least time.
-            values = as_dense(X @ as_dense(self.support_vectors_.T @ weights.matrix))
+            weights = self._weights().matrix
+            values = as_dense(X @ as_dense(self.support_vectors_.T @ weights))
         elif self._is_function():
             given = call_function(self.kernel, X, self._samples, X.dtype)
-            values = given[:, self.support_].astype(np.float64) @ weights.matrix
+            values = given[:, self.support_].astype(np.float64) @ self._weights().matrix
         else:
-            vectors = self.support_vectors_
-            self.kernel_.bind(X)  # checks that the kernel can take such samples
-            if self._needs_double(Samples(vectors), weights.matrix):
-                X, vectors = X.astype(np.float64), vectors.astype(np.float64)
-            with engine_of(X, n_jobs=self.n_jobs) as engine:
+            if not self.kernel_.takes_all_samples:
+                self.kernel_.bind(X)  # checks that the kernel can take such samples
+            expansion = self._expansion()
+            if expansion.vectors.dtype == np.float64:
+                X = X.astype(np.float64, copy=False)
+            if expansion.is_small(X):
+                values = expansion(X)
+            else:
                 budget = given_budget(self.cache_size)
-                values = engine.apply(self.kernel_, X, vectors, weights, budget)
+                with engine_of(X, n_jobs=self.n_jobs) as engine:
+                    values = engine.apply(self.kernel_, X, expansion, budget=budget)
         values = values + self.intercept_
         check_finite("decision values", values)
         return values
+
+    def _expansion(self) -> Expansion:
+        """Return the decision function without its bias, derived once for each fit."""
+        made_of = (self.support_vectors_, self.dual_coef_, self.kernel_, self.tol)
+        known, expansion = _EXPANSIONS.get(self, ((), None))
+        if expansion is None or any(map(is_not, known, made_of)):
+            # What was derived from the arrays must not differ from them later.
+            vectors, _ = frozen(made_of[0]), frozen(made_of[1])
+            weights = self._weights()
+            if self._needs_double(Samples(vectors), weights.matrix):
+                vectors = vectors.astype(np.float64)
+            expansion = Expansion(self.kernel_, vectors, weights)
+            _EXPANSIONS[self] = made_of, expansion
+        return expansion
 
     def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.mkl import add_scaled
+from mercer.core.smo import solve_and_polish
 from mercer.core.tiles import add_rows, gather_square, ranges
 from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
@@ -18,7 +19,6 @@ from mercer.engines.cpu.solve import (
     Progress,
     Settings,
     TaskSpec,
-    solve_and_polish,
 )
 from mercer.engines.cpu.tiles import USUAL, WORKERS, Tiles, Tiling, divide
 from mercer.kernels.base import Kernel
