@@ -15,11 +15,15 @@ from benchmarks.cases import Case
 
 __all__ = [
     "Data",
+    "covtype_like",
     "histograms",
+    "letter_like",
     "load",
     "missing_data",
     "missing_files",
     "mnist",
+    "satimage_like",
+    "standardised",
     "warm_part",
 ]
 
@@ -164,6 +168,91 @@ def histograms(case: Case) -> NDArray[np.float32]:
     rng = np.random.default_rng(case.seed)
     X = rng.random((case.n, HISTOGRAM_BINS), dtype=np.float32) ** 4
     return X / X.sum(axis=1, keepdims=True)
+
+
+def standardised(X: NDArray) -> NDArray:
+    """Return columns with mean 0 and variance 1; a constant column becomes 0."""
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def letter_like(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray]:
+    """Return measures of 26 letters in 20 fonts: 16 whole numbers from 0 to 15.
+
+    The sizes, and how well classes can be told apart, are those of UCI's letters.
+    """
+    rng = np.random.default_rng(seed)
+    letters = rng.normal(7.5, 1.7, (26, 16))
+    fonts = rng.normal(0.0, 0.8, (20, 16))
+    shapes = rng.normal(0.0, 1.0, (26, 20, 16))
+    mixing = rng.normal(0.0, 0.25, (16, 16))
+    y, font = rng.integers(26, size=n), rng.integers(20, size=n)
+    X = letters[y] + fonts[font] + shapes[y, font]
+    X += 1.5 * rng.standard_normal((n, 16)) @ mixing
+    X += 0.65 * rng.standard_normal((n, 16))
+    return np.clip(np.rint(X), 0.0, 15.0), y
+
+
+# Brightness of six kinds of ground in four bands of light, and how often each occurs.
+GROUNDS = np.array([
+    [63.0, 95.0, 108.0, 88.0], [49.0, 40.0, 114.0, 119.0], [87.0, 105.0, 111.0, 87.0],
+    [77.0, 91.0, 96.0, 75.0], [60.0, 62.0, 83.0, 70.0], [69.0, 77.0, 82.0, 64.0],
+])  # fmt: skip
+GROUND_SHARES = (0.24, 0.11, 0.21, 0.10, 0.11, 0.23)
+
+
+def satimage_like(n: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray]:
+    """Return 3 x 3 pixels in four bands (36 columns), and the ground of the middle one.
+
+    Neighbouring pixels are alike; some of them lie on another kind of ground.
+    """
+    rng = np.random.default_rng(seed)
+    y = rng.choice(6, size=n, p=GROUND_SHARES)
+    ground = np.repeat(y[:, None], 9, axis=1)
+    is_other = rng.random((n, 9)) < 0.12
+    is_other[:, 4] = False
+    ground[is_other] = rng.choice(6, size=int(is_other.sum()), p=GROUND_SHARES)
+    light = rng.normal(0.0, 7.0, (n, 1, 1)) + rng.normal(0.0, 4.0, (n, 1, 4))
+    X = GROUNDS[ground] + light + rng.normal(0.0, 3.5, (n, 9, 4))
+    return np.clip(np.rint(X), 27.0, 157.0).reshape(n, 36), y
+
+
+def covtype_like(
+    n: int, seed: int = 0, scaling: str = "standard"
+) -> tuple[NDArray[np.float64], NDArray]:
+    """Return measures of forest plots, as in UCI's covertype, and one of seven trees.
+
+    Ten columns are numbers, 44 tell the area and the soil of a plot.  Numbers have
+    variance 1 if ``scaling`` is "standard", lie between 0 and 1 if it is "minmax", and
+    are in their own units if it is "raw".
+    """
+    rng = np.random.default_rng(seed)
+    units = np.array([280.0, 110.0, 7.5, 210.0, 58.0, 1560.0, 27.0, 20.0, 38.0, 1320.0])
+    means = np.array(
+        [2960.0, 155.0, 14.0, 270.0, 46.0, 2350.0, 212.0, 223.0, 142.0, 1980.0]
+    )
+    hidden = rng.standard_normal((n, 6))
+    numbers = np.tanh(hidden @ rng.normal(0.0, 0.5, (6, 10)))
+    numbers += 0.25 * rng.standard_normal((n, 10))
+    area = (hidden @ rng.normal(size=(6, 4)) + rng.gumbel(size=(n, 4))).argmax(axis=1)
+    wish = 1.5 * hidden @ rng.normal(size=(6, 40)) + rng.normal(0.0, 2.0, (4, 40))[area]
+    soil = (wish + rng.gumbel(size=(n, 40))).argmax(axis=1)
+    # Trees grow where height, water and soil suit them; the borders are not straight.
+    waves = np.sin(1.2 * numbers @ rng.normal(0.0, 0.7, (10, 24)) + rng.normal(size=24))
+    suits = waves @ rng.normal(0.0, 0.9, (24, 7)) + rng.normal(0.0, 0.8, (40, 7))[soil]
+    suits += np.array([1.3, 1.6, 0.0, -2.5, -1.2, -0.6, -0.4])
+    y = (suits + 0.15 * rng.gumbel(size=(n, 7))).argmax(axis=1)
+    if scaling == "standard":
+        numbers = standardised(numbers)
+    elif scaling == "minmax":
+        numbers = (numbers - numbers.min(axis=0)) / np.ptp(numbers, axis=0)
+    elif scaling == "raw":
+        numbers = np.rint(means + units * numbers)
+    else:
+        raise ValueError(
+            f"scaling must be 'standard', 'minmax' or 'raw', got {scaling!r}."
+        )
+    return np.hstack([numbers, np.eye(4)[area], np.eye(40)[soil]]), y
 
 
 def warm_part(data: Data) -> tuple[NDArray, NDArray]:
