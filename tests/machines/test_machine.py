@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC as TheirSVC
 
 from mercer import SVC, SVR, NuSVC
+from mercer.engines.cpu import small
 from mercer.engines.cpu.engine import CpuEngine
 
 
@@ -34,8 +35,11 @@ def test_prediction_has_the_precision_that_coefficients_need(
     monkeypatch.setattr(CpuEngine, "apply", recording)
     model = SVC(C=C, gamma=0.5).fit(X, y)
     assert model.converged_
+    few = model.decision_function(X[:5])
+    monkeypatch.setattr(small, "MOST_WORK", 0)
     found = model.decision_function(X)
     assert used == [precision]
+    np.testing.assert_allclose(few, found[:5], atol=1e-4)
     K = rbf_kernel(X.astype(float), model.support_vectors_.astype(float), gamma=0.5)
     exact = K @ model.dual_coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(found, exact, atol=1e-4)

@@ -30,6 +30,7 @@ __all__ = [
     "best_multiple",
     "minimise_chain",
     "minimise_pairs",
+    "multiply",
     "solve_and_polish",
     "solve_whole",
 ]
@@ -408,24 +409,55 @@ def solve_and_polish(
     kernel values, which in small problems can decide between solutions that are equally
     good. Shrinking copies at most ``room`` bytes of the matrix.
     """
-    outcome = solve_whole(
-        K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
+    if len(beta) > POLISHED or K.dtype != np.float64:
+        return solve_whole(
+            K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
+        )
+    return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
+
+
+@jit
+def _solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop):
+    n_iter, gap, stalled = minimise_pairs(
+        K, where, problem, beta, f, tol, max_iter, stop
     )
-    m = len(beta)
-    if m > POLISHED or outcome.gap > tol or K.dtype != np.float64:
-        return outcome
-    saved = beta.copy(), f.copy()
-    steps = min(max_iter - outcome.n_iter, POLISHING_STEPS * m)
-    more = solve_whole(K, where, problem, beta, f, POLISH * tol, steps, stop, shrinking)
-    n_iter = outcome.n_iter + more.n_iter
+    if gap > tol:
+        return n_iter, gap, stalled
+    old_beta, old_f = beta.copy(), f.copy()
+    steps = min(max_iter - n_iter, POLISHING_STEPS * len(beta))
+    more, _, _ = minimise_pairs(K, where, problem, beta, f, POLISH * tol, steps, stop)
+    n_iter += more
     # The rounding errors of many steps add up, but a product has hardly any. If the
     # errors were larger than the tolerance, a few more steps are enough.
-    column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
-    f[:] = K[np.ix_(column, column)] @ np.bincount(problem.row, beta, len(f))
-    last = solve_whole(K, where, problem, beta, f, tol, max_iter - n_iter, stop, False)
-    if last.gap > tol:  # steps always decrease the objective, but not the gap
-        (beta[:], f[:]), last = saved, outcome._replace(n_iter=last.n_iter)
-    return last._replace(n_iter=n_iter + last.n_iter)
+    multiply(K, where.span, problem.row, beta, f)
+    more, last_gap, last_stalled = minimise_pairs(
+        K, where, problem, beta, f, tol, max_iter - n_iter, stop
+    )
+    n_iter += more
+    if last_gap <= tol:
+        return n_iter, last_gap, last_stalled
+    # Steps always decrease the objective, but not the gap.
+    beta[:] = old_beta
+    f[:] = old_f
+    return n_iter, gap, stalled
+
+
+@jit
+def multiply(K: NDArray, span: NDArray, row: NDArray, beta: NDArray, f: NDArray):
+    """Write ``f = K beta`` by Gram row; the rows lie in the matrix as ``span`` says."""
+    by_row = np.zeros(len(f))
+    for v in range(len(beta)):
+        by_row[row[v]] += beta[v]
+    for s in range(len(span)):
+        r0, length, c0 = span[s, 0], span[s, 1], span[s, 2]
+        for r in range(length):
+            total = 0.0
+            for t in range(len(span)):
+                q0, width, d0 = span[t, 0], span[t, 1], span[t, 2]
+                values, weights = K[c0 + r, d0 : d0 + width], by_row[q0 : q0 + width]
+                for k in range(width):
+                    total += values[k] * weights[k]
+            f[r0 + r] = total
 
 
 def _may_move(problem: DualProblem, beta: NDArray, f: NDArray) -> NDArray:

@@ -15,12 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from certificate import certify, kernel_matrix
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.core import smo
-from mercer.engines.cpu import decompose
+from mercer.engines.cpu import decompose, small
 from mercer.engines.cpu import solve as solving
 from mercer.engines.cpu.solve import SOLVERS
 
 ROUGH = ("simplified", "random")
 EXACT = tuple(s for s in SOLVERS if s not in ROUGH)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def not_at_once():
+    """Let small problems go the way of large ones; test_small.py has their own way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small, "MOST_SAMPLES", 0)
+        yield
 
 
 def certificate(model, X, y, K=None):
@@ -266,7 +274,7 @@ def test_single_precision_is_not_trusted(C, gamma, offset, solver):
 
 
 def test_single_precision_goes_on_in_double(monkeypatch):
-    X, y = problem(150)
+    X, y = problem(400)
     X = X.astype(np.float32)
     seen = []
     solve = smo.minimise_pairs

@@ -103,7 +103,7 @@ class CpuEngine:
         kernel: Kernel,
         X: Any,
         Z: Any,
-        V: Weights | NDArray | None = None,
+        V: Weights | NDArray,
         budget: int | None = None,
     ) -> NDArray:
         """Return ``K(X, Z) @ V`` in double precision, without the whole matrix K.
@@ -112,20 +112,23 @@ class CpuEngine:
         ----------
         kernel : Kernel
             Bound to data: all its parameters are numbers.
-        X : array, CSR matrix or Operand
-        Z : array, CSR matrix, Operand or Expansion
-            An expansion has weights already.
-        V : Weights or array of shape (n, p), default=None
+        X, Z : array, CSR matrix or Operand
+        V : Weights or array of shape (n, p)
         budget : int, default=None
             Bytes of memory that tiles of kernel values keep to a part of; None does not
             limit them.
         """
-        if isinstance(Z, Expansion):
-            Z, V = Z.warmed_up(self._run), Z.weights
-        elif not isinstance(V, Weights):
+        if not isinstance(V, Weights):
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
         return apply(kernel, left, right, V, self, budget)
+
+    def expand(
+        self, expansion: Expansion, X: Any, budget: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the values of an expansion in support vectors, shape (m, n_tasks)."""
+        vectors = expansion.warmed_up(self._run)
+        return self.apply(expansion.kernel, X, vectors, expansion.weights, budget)
 
     def solve(
         self, plan: Plan, settings: Settings, progress: Progress | None = None
@@ -139,8 +142,8 @@ class CpuEngine:
         progress : callable, default=None
             It is called with the tasks after each has been solved, or each round.
         """
-        if progress is None and is_small(plan, settings):
-            found = solve_small(plan, settings, self.stop)
+        if is_small(plan, settings):
+            found = solve_small(plan, settings, self.stop, progress)
             if found is not None:
                 return found
         return solve_plan(plan, settings, self.threads, progress)

@@ -8,14 +8,13 @@ vectors is derived once for each machine.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution, certify, is_feasible, layout
-from mercer.core.smo import solve_and_polish
-from mercer.core.tiles import mirror
+from mercer.core.smo import multiply, solve_and_polish
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Weights
 from mercer.engines.cpu.zeros import Run
@@ -51,31 +50,47 @@ def is_small(plan: Plan, settings: Settings) -> bool:
     )
 
 
-def solve_small(plan: Plan, settings: Settings, stop: NDArray) -> Certified | None:
+class Solved(NamedTuple):
+    """What reports on progress know of a problem."""
+
+    gap: float
+    done: bool
+    n_iter: int
+
+
+def solve_small(
+    plan: Plan, settings: Settings, stop: NDArray, progress: Any = None
+) -> Certified | None:
     """Return certified solutions of a small plan.
 
-    Return None if the plan needs more than that: many steps, a kernel that may not be
-    definite, or values that overflow.
+    ``progress`` is called after each problem, and may set ``stop[0]``. Return None if
+    the plan needs more than that: many steps, a kernel that may not be definite, or
+    values that overflow.
     """
     if plan.kernel.definiteness < Definiteness.CONDITIONAL:
         return None
     K = _matrix(plan)
+    if not np.isfinite(K).all():
+        return None
+    states = [Solved(np.inf, False, 0)] * len(plan.specs)
     solutions = []
-    for spec in plan.specs:
+    for t, spec in enumerate(plan.specs):
         solution = _solved(K, plan, spec, settings, stop)
-        if not solution.converged and solution.n_iter != settings.max_iter:
-            return None
         solutions.append(solution)
-    return Certified(solutions, True) if np.isfinite(K).all() else None
+        if progress is not None and not stop[0]:
+            states[t] = Solved(solution.kkt_gap, solution.converged, solution.n_iter)
+            progress(states)
+        if not (solution.converged or stop[0] or solution.n_iter == settings.max_iter):
+            return None
+    return Certified(solutions, True, bool(stop[0]))
 
 
 def _matrix(plan: Plan) -> NDArray[np.float64]:
     """Return all kernel values, block by block, in double precision."""
     samples = Operand(plan.samples[plan.order].astype(np.float64, copy=False))
-    K = np.empty((len(samples), len(samples)))
     values = plan.kernel.evaluate(TilePair(samples, samples))
     # Products of a matrix with itself need not be symmetric to the last digit.
-    mirror(values, K, 0, 0)
+    K = 0.5 * (values + values.T)
     np.fill_diagonal(K, plan.kernel.diagonal(samples))
     return K
 
@@ -85,17 +100,16 @@ def _solved(
 ) -> Solution:
     """Solve one problem; its certificate is computed from a product with K."""
     problem, tol = spec.problem, settings.tol
-    columns = np.array([plan.starts[b : b + 2] for b in spec.blocks], dtype=np.int64)
-    rows = plan.gram_rows(spec)
-    own = K if len(rows) == len(K) else K[np.ix_(rows, rows)]
-    beta, f = problem.start.copy(), np.zeros(len(rows))
+    where = layout(problem, np.array([plan.starts[b : b + 2] for b in spec.blocks]))
+    beta = problem.start.copy()
+    f = np.zeros(int(where.span[-1, :2].sum()))
     if beta.any():
-        f[:] = own @ np.bincount(problem.row, beta, len(f))
+        multiply(K, where.span, problem.row, beta, f)
     most = MOST_STEPS if settings.max_iter < 0 else min(settings.max_iter, MOST_STEPS)
     outcome = solve_and_polish(
-        K, layout(problem, columns), problem, beta, f, SAFETY * tol, most, stop, False
+        K, where, problem, beta, f, SAFETY * tol, most, stop, shrinking=False
     )
-    f[:] = own @ np.bincount(problem.row, beta, len(f))
+    multiply(K, where.span, problem.row, beta, f)
     found = certify(problem, beta, f)
     converged = found.kkt_gap <= tol and is_feasible(problem, beta)
     return Solution(beta, f, *found[:4], outcome.n_iter, converged, found[4])
@@ -126,7 +140,7 @@ class Expansion:
         self._parts = [(part, weight) for part, _, weight in parts]
         #: where the columns of each part begin in the sums of all parts, then the end
         self._ends = np.cumsum([0, *(weight.shape[1] for _, weight in self._parts)])
-        task = np.concatenate([used for _, used, _ in parts] or [[]]).astype(np.intp)
+        task = np.array([t for _, used, _ in parts for t in used], dtype=np.intp)
         #: the sums of all parts, task by task, and where each task begins
         self._order = np.argsort(task, kind="stable")
         self._tasks, self._first = np.unique(task[self._order], return_index=True)

@@ -49,7 +49,6 @@ __all__ = [
     "kernel_matrix",
     "plan_tiles",
     "symmetric_matrix",
-    "to_pair_layout",
 ]
 
 MEGABYTE = 2**20
@@ -511,27 +510,12 @@ def coefficient_matrix(
     return sparse.coo_array(entries, shape=(n, len(columns))).tocsr()
 
 
-def to_pair_layout(
-    weights: sparse.csr_array, labels: NDArray, n_classes: int
-) -> NDArray:
-    """Lay coefficients (n_SV, n_pairs) out in one row per other class, as scikit-learn.
+def from_pair_layout(rows: NDArray, labels: NDArray) -> sparse.csr_array:
+    """Return coefficients (n_SV, n_pairs), given one row per other class.
 
     A support vector of class c has at most n_classes - 1 coefficients, one for each
     other class; row r belongs to class r if r < c, else to class r + 1.
     """
-    if n_classes == 2:
-        return weights.toarray().T.copy()
-    first, second = np.triu_indices(n_classes, 1)
-    entry = weights.tocoo()
-    vector, pair = entry.coords
-    is_first = labels[vector] == first[pair]
-    rows = np.zeros((n_classes - 1, len(labels)))
-    rows[np.where(is_first, second[pair] - 1, first[pair]), vector] = entry.data
-    return rows
-
-
-def from_pair_layout(rows: NDArray, labels: NDArray) -> sparse.csr_array:
-    """Undo :func:`to_pair_layout`."""
     n_classes = len(rows) + 1
     if n_classes == 2:
         return sparse.csr_array(rows.T)

@@ -19,14 +19,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution
 from mercer.engines.cpu.tiles import (
     Weights,
-    coefficient_matrix,
     from_pair_layout,
-    to_pair_layout,
 )
 from mercer.engines.plan import Plan, TaskSpec
 from mercer.kernels.base import Kernel
@@ -140,14 +138,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _classes(self, y: Any) -> tuple[NDArray, NDArray[np.intp], NDArray]:
         """Return the classes, the class number of each sample, and class weights."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        are_labels = y.dtype.kind in "biu"
+        if not are_labels:
+            check_classification_targets(y)
         classes, targets = np.unique(y, return_inverse=True)
+        if are_labels and 2 * len(classes) > len(y):
+            # Whole numbers can be labels, but so many of them call for a warning.
+            check_classification_targets(y)
         if len(classes) < 2:
             raise ValueError(
                 "The number of classes has to be greater than one; got "
                 f"{len(classes)} class"
             )
+        if self.class_weight is None:
+            return classes, targets, np.ones(len(classes))
         weights = compute_class_weight(self.class_weight, classes=classes, y=y)
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
@@ -171,7 +175,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             raise ValueError(
                 "Invalid input - all samples have zero or negative weights."
             )
-        if len(np.unique(y[weight > 0])) < 2:
+        if np.count_nonzero(np.bincount(y, weight)) < 2:
             raise ValueError(
                 f"{self._one_side_left} - all samples with positive weights belong to "
                 "the same class."
@@ -255,12 +259,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _keep_support(self, plan: ClassifierPlan, machines: list[Solution]) -> None:
         """Store the union of support vectors, class by class, and the coefficients."""
         X, y, n_classes = plan.X, plan.targets, len(plan.classes)
-        entries = [
-            (plan.rows(spec)[spec.problem.row], machine.beta)
-            for spec, machine in zip(plan.machines, machines, strict=True)
-        ]
-        weights = coefficient_matrix(len(y), entries)
-        used = np.flatnonzero(np.diff(weights.indptr))
+        is_by_pair = self.multiclass == "ovo" and n_classes > 2
+        coef = np.zeros((n_classes - 1 if is_by_pair else len(machines), len(y)))
+        for t, (spec, machine) in enumerate(zip(plan.machines, machines, strict=True)):
+            rows = plan.rows(spec)
+            values = np.bincount(spec.problem.row, machine.beta, len(rows))
+            coef[self._coef_rows(plan, t, rows) if is_by_pair else t, rows] = values
+        used = np.flatnonzero(coef.any(axis=0))
         self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
         labels = y[self.support_]
         self.n_support_ = np.bincount(labels, minlength=n_classes).astype(np.int32)
@@ -268,13 +273,19 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
         else:
             self.support_vectors_ = X[self.support_]
-        weights = weights[self.support_]
-        if self.multiclass == "ovo":
-            self.dual_coef_ = to_pair_layout(weights, labels, n_classes)
-        else:
-            self.dual_coef_ = weights.toarray().T.copy()
+        self.dual_coef_ = coef[:, self.support_]
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+
+    @staticmethod
+    def _coef_rows(plan: ClassifierPlan, t: int, rows: NDArray) -> NDArray[np.intp]:
+        """Return the row of ``dual_coef_`` for each sample of a machine of two classes.
+
+        As in scikit-learn, a support vector of class c has one coefficient for each
+        other class: row r belongs to class r if r < c, else to class r + 1.
+        """
+        first, second = np.flatnonzero(plan.code[:, t])
+        return np.where(plan.targets[rows] == first, second - 1, first)
 
     def _check_internals(self) -> None:
         super()._check_internals()

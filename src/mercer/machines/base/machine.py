@@ -495,7 +495,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             else:
                 budget = given_budget(self.cache_size)
                 with engine_of(X, n_jobs=self.n_jobs) as engine:
-                    values = engine.apply(self.kernel_, X, expansion, budget=budget)
+                    values = engine.expand(expansion, X, budget)
         values = values + self.intercept_
         check_finite("decision values", values)
         return values
