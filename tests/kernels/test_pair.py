@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from mercer.engines.cpu.pair import Operand, TilePair
-from mercer.kernels.pair import Pair, Samples
+from mercer.kernels import pair as pairs
+from mercer.kernels.pair import Pair, Samples, dense_if_small
 
 VERBS = {
     "dots": lambda pair: pair.dots(),
@@ -64,3 +65,12 @@ def test_only_products_and_distances_outlive_a_tile(sides):
         assert pair.once("mine", lambda number=number: number) == number
         pair.dots(), pair.squared_distances(1.0), pair.on([1]).chi2()
     assert len(kept) == 3
+
+
+def test_only_small_sparse_matrices_become_dense(monkeypatch):
+    X = np.arange(6.0).reshape(2, 3)
+    S = sparse.csr_array(X)
+    np.testing.assert_array_equal(dense_if_small(S), X)
+    assert dense_if_small(X) is X
+    monkeypatch.setattr(pairs, "SMALL", X.size - 1)
+    assert dense_if_small(S) is S

@@ -43,7 +43,7 @@ def test_sparse_equals_dense(problem, form, kernel, is_small, monkeypatch):
     X, y = problem
     S = FORMATS[form](X)
     if not is_small:  # a large matrix is worked on as it is
-        monkeypatch.setattr("mercer.runtime.arrays.SMALL", 0)
+        monkeypatch.setattr("mercer.kernels.pair.SMALL", 0)
     dense = SVC(**TIGHT, kernel=kernel).fit(X, y)
     model = SVC(**TIGHT, kernel=kernel).fit(S, y)
     assert sparse.issparse(model.support_vectors_)

@@ -5,10 +5,8 @@ import pytest
 from scipy import sparse
 
 from mercer import SVC
-from mercer.runtime import arrays
 from mercer.runtime.arrays import (
     as_dense,
-    dense_if_small,
     frozen,
     is_numeric,
     refuse_other_things,
@@ -66,11 +64,3 @@ def test_anything_becomes_dense(kind):
     found = as_dense(kind(X))
     assert isinstance(found, np.ndarray)
     np.testing.assert_array_equal(found, X)
-
-
-def test_only_small_sparse_matrices_become_dense(monkeypatch):
-    S = sparse.csr_array(X)
-    np.testing.assert_array_equal(dense_if_small(S), X)
-    assert dense_if_small(X) is X
-    monkeypatch.setattr(arrays, "SMALL", X.size - 1)
-    assert dense_if_small(S) is S

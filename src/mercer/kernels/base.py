@@ -125,6 +125,10 @@ class Kernel(BaseEstimator):
         # ``vars`` is faster than ``get_params``, and a key is needed in every block.
         return (type(self), *(_frozen(value) for value in vars(self).values()))
 
+    def is_custom(self) -> bool:
+        """Tell whether a user's own function is the kernel, or a part of it."""
+        return any(part.is_custom() for part in self.children())
+
     def leaves(self) -> Iterator[Kernel]:
         """Yield the kernels that are not composed of others."""
         parts = self.children()

@@ -97,6 +97,9 @@ class Custom(Kernel):
             )
         return self
 
+    def is_custom(self) -> bool:
+        return True
+
     #: what the function takes two of, for messages
     _takes = "matrices"
 

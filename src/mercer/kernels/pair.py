@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Pair", "Samples", "as_matrix", "columns_key", "squared_norms"]
+__all__ = [
+    "Pair",
+    "Samples",
+    "as_matrix",
+    "columns_key",
+    "dense_if_small",
+    "squared_norms",
+]
+
+# Sparse matrices with at most this many entries, zeros included, are made dense.
+SMALL = 2**20
 
 
 class Samples:
@@ -175,6 +185,18 @@ def as_matrix(X: Any) -> Any:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     return contiguous(X)
+
+
+def dense_if_small(X: Any) -> Any:
+    """Return a small sparse matrix as a dense one, and anything else as it is.
+
+    Products of sparse rows are summed in another order.  That changes the last digits
+    of kernel values, which may decide which of many solutions within the tolerance is
+    found.  A dense and a sparse copy of small data should have the same solution.
+    """
+    if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
+        return X.toarray()
+    return X
 
 
 def columns_key(columns: Any) -> Hashable:

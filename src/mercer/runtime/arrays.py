@@ -10,15 +10,11 @@ from scipy import sparse
 
 __all__ = [
     "as_dense",
-    "dense_if_small",
     "frozen",
     "is_numeric",
     "refuse_other_things",
     "things",
 ]
-
-# Sparse matrices with at most this many entries, zeros included, are made dense.
-SMALL = 2**20
 
 
 def is_numeric(X: Any) -> bool:
@@ -66,15 +62,3 @@ def frozen(values: Any) -> Any:
 def as_dense(values: Any) -> NDArray:
     """Return a sparse matrix or an array as an array."""
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
-
-
-def dense_if_small(X: Any) -> Any:
-    """Return a small sparse matrix as a dense one, and anything else as it is.
-
-    Products of sparse rows are summed in another order.  That changes the last digits
-    of kernel values, which may decide which of many solutions within the tolerance is
-    found.  A dense and a sparse copy of small data should have the same solution.
-    """
-    if sparse.issparse(X) and X.shape[0] * X.shape[1] <= SMALL:
-        return X.toarray()
-    return X

@@ -27,12 +27,12 @@ from mercer.core.problem import Solution
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import certified, tries_single
-from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes, is_custom
+from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
 from mercer.engines.plan import Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
+from mercer.kernels.pair import dense_if_small
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
-from mercer.runtime.arrays import dense_if_small
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import QUIET
@@ -208,7 +208,7 @@ class Evaluation:
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
             X = samples.X
-            if not any(map(is_custom, kernels)):
+            if not any(kernel.is_custom() for kernel in kernels):
                 X = dense_if_small(X)  # as a fit does
             maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
         at_once = 1

@@ -43,7 +43,6 @@ from mercer.engines.cpu.tiles import (
     Tiling,
     budget_bytes,
     divide,
-    is_custom,
     plan_tiles,
 )
 from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
@@ -207,7 +206,7 @@ def solve_many(
             s._replace(n_iter=s.n_iter + t.n_iter)
             for s, t in zip(solutions, tasks, strict=True)
         ]
-    is_single = first.dtype == np.float32 and not is_custom(kernel)
+    is_single = first.dtype == np.float32 and not kernel.is_custom()
     is_single = is_single and isinstance(data, Operand)
     return [
         to_solution(task, float(error), tol)._replace(is_single=is_single)
@@ -227,7 +226,7 @@ def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
         and settings.tol >= LEAST_FOR_SINGLE
         and settings.solver in ("auto", "smo", "decompose")
         and len(data) >= SINGLE_FROM
-        and not is_custom(kernel)
+        and not kernel.is_custom()
     )
 
 
@@ -319,7 +318,7 @@ def _blocks_at_once(
     if (
         settings.solver != "auto"
         or largest > min(SMALL_TASK, len(data) // 2)
-        or is_custom(kernel)
+        or kernel.is_custom()
     ):
         return 0
     tile = int(sizes.max()) * max(RUN_COLUMNS, int(sizes.max()))

@@ -25,7 +25,6 @@ from scipy import sparse
 from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
-from mercer.kernels.given import Custom
 from mercer.kernels.pair import columns_key
 from mercer.runtime.threads import one_blas_thread
 
@@ -45,7 +44,6 @@ __all__ = [
     "free_memory",
     "from_pair_layout",
     "given_budget",
-    "is_custom",
     "kernel_matrix",
     "plan_tiles",
     "symmetric_matrix",
@@ -171,11 +169,6 @@ class Workers(Protocol):
         ...
 
 
-def is_custom(kernel: Kernel) -> bool:
-    """Tell whether a user's own function is a part of the kernel."""
-    return any(isinstance(leaf, Custom) for leaf in kernel.leaves())
-
-
 def plan_tiles(
     kernels: Sequence[Kernel],
     operand: Operand,
@@ -189,7 +182,7 @@ def plan_tiles(
     """
     if budget is None:
         return USUAL
-    has_function = any(map(is_custom, kernels))
+    has_function = any(kernel.is_custom() for kernel in kernels)
     per_value = _bytes_per_value(kernels, operand, shared, has_function)
     wanted = int(TILE_VALUES * per_value)
     workers = 1 if has_function else WORKERS
@@ -254,7 +247,7 @@ class Tiles:
         self._threads = threads
         self.tiling = tiling
         self.anchor = anchor
-        self._has_function = any(map(is_custom, self._kernels))
+        self._has_function = any(kernel.is_custom() for kernel in self._kernels)
         if shared is None:
             self._groups = _by_columns(self._kernels)
         else:

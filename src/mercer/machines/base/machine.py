@@ -34,7 +34,6 @@ from mercer.engines.cpu.tiles import (
     Weights,
     coefficient_matrix,
     given_budget,
-    is_custom,
 )
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
@@ -42,12 +41,11 @@ from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.pair import Samples
+from mercer.kernels.pair import Samples, dense_if_small
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
     as_dense,
-    dense_if_small,
     frozen,
     is_numeric,
     refuse_other_things,
@@ -298,7 +296,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Return kernels with their numbers, and the samples as kernels see them."""
         kernel = self._make_kernel(valid)
         # A user's own function gets the samples as they were given.
-        samples = valid.X if is_custom(kernel) else dense_if_small(valid.X)
+        samples = valid.X if kernel.is_custom() else dense_if_small(valid.X)
         return (kernel.bind(samples),), samples
 
     def _make_kernel(self, valid: Validated) -> Kernel:
@@ -319,7 +317,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _validated(self, X: Any, y: Any) -> Validated:
         """Check samples and targets."""
         # Validation leaves a plain array; names of columns have to be read before.
-        views = views_of(X)
+        views = None if type(X) is np.ndarray else views_of(X)
         if self._is_function() and not is_numeric(X):
             if self._takes_targets:
                 y = column_or_1d(y, warn=True)

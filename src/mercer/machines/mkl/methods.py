@@ -23,7 +23,6 @@ from mercer.engines.cpu.tiles import (
     apply,
     coefficient_matrix,
     given_budget,
-    is_custom,
 )
 from mercer.engines.plan import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
@@ -168,7 +167,9 @@ def settled(
         kernel, operand, problem.tasks, problem.store.threads, budget
     )
     s = last.s
-    if not problem.store.is_double and not any(map(is_custom, kernels)):
+    if not problem.store.is_double and not any(
+        kernel.is_custom() for kernel in kernels
+    ):
         products = products_on_support(
             kernels,
             operand,

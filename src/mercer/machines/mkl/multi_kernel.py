@@ -25,7 +25,6 @@ from mercer.engines.cpu.tiles import (
     Weights,
     budget_bytes,
     given_budget,
-    is_custom,
 )
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
@@ -33,6 +32,7 @@ from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
+from mercer.kernels.pair import dense_if_small
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
@@ -41,7 +41,7 @@ from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
-from mercer.runtime.arrays import dense_if_small, frozen
+from mercer.runtime.arrays import frozen
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
@@ -177,7 +177,11 @@ class MultiKernelMachine(KernelMachine):
             return (Precomputed(),), valid.X
         kernels = self._base_kernels(valid)
         # A user's own function gets the samples as they were given.
-        samples = valid.X if any(map(is_custom, kernels)) else dense_if_small(valid.X)
+        samples = (
+            valid.X
+            if any(kernel.is_custom() for kernel in kernels)
+            else dense_if_small(valid.X)
+        )
         return tuple(kernel.bind(samples) for kernel in kernels), samples
 
     @QUIET
