@@ -11,13 +11,13 @@ ABOUT_AS_STRONG = 0.8
 
 
 @jit
-def choose_set(problem, beta, f, previous, size, fresh, tol):
+def choose_set(problem, beta, f, previous, standing, size, fresh, tol):
     """Choose the variables of the next working set; return a mask and the gap.
 
     The set has at most ``fresh`` new variables: the pair that violates most, which
     guarantees progress, and then strong violators, half of which may grow and half of
-    which may shrink.  It is filled up with variables of the previous set, free ones
-    before those at a bound.
+    which may shrink.  It is filled up with variables of the previous set, those of the
+    highest ``standing`` first.
     """
     p, lo, hi = problem.p, problem.lo, problem.hi
     row, group = problem.row, problem.group
@@ -43,9 +43,18 @@ def choose_set(problem, beta, f, previous, size, fresh, tol):
     if not gap > tol:
         return is_in, max(gap, 0.0)
 
-    is_in[at_least[worst]] = True
-    is_in[at_most[worst]] = True
-    n_in = 2
+    was_in = np.zeros(m, dtype=np.bool_)
+    for t in previous:
+        was_in[t] = True
+    pair = (at_least[worst], at_most[worst])
+    n_new, n_old = 0, 0
+    for t in pair:
+        is_in[t] = True
+        if was_in[t]:
+            n_old += 1
+        else:
+            n_new += 1
+    fresh = min(fresh, size - n_old)
     score = np.empty(m)
     where = np.empty(m, dtype=np.int64)
     for side in range(2):
@@ -55,21 +64,43 @@ def choose_set(problem, beta, f, previous, size, fresh, tol):
                 violation = most[group[t]] - G[t] if beta[t] < hi[t] else 0.0
             else:
                 violation = G[t] - least[group[t]] if beta[t] > lo[t] else 0.0
-            if violation > tol and not is_in[t]:
+            if violation > tol and not (is_in[t] or was_in[t]):
                 score[n] = violation
                 where[n] = t
                 n += 1
-        take = min(n, fresh // 2 - 1 if side == 0 else fresh - n_in)
+        take = min(n, (fresh // 2 if side == 0 else fresh) - n_new)
         if take > 0:
             mark_strong(score[:n], where, take, is_in)
-            n_in += take
-    for want_free in (True, False):
-        for t in previous:
-            is_free = lo[t] < beta[t] and beta[t] < hi[t]
-            if n_in < size and not is_in[t] and is_free == want_free:
-                is_in[t] = True
-                n_in += 1
+            n_new += take
+
+    _keep_best(previous, standing, size - n_new - n_old, is_in)
     return is_in, gap
+
+
+@jit
+def _keep_best(previous, standing, count, is_in):
+    """Mark ``count`` of the previous members that are not marked yet, the best first.
+
+    Among members of the same standing, those that come first are marked.
+    """
+    n = 0
+    score = np.empty(len(previous))
+    for k in range(len(previous)):
+        if not is_in[previous[k]]:
+            score[n] = standing[k]
+            n += 1
+    if count <= 0 or n == 0:
+        return
+    lowest = -np.inf
+    if n > count:
+        lowest = kth_largest(score[:n], count)
+    for takes_equal in (False, True):
+        for k in range(len(previous)):
+            t = previous[k]
+            is_next = standing[k] == lowest if takes_equal else standing[k] > lowest
+            if count > 0 and is_next and not is_in[t]:
+                is_in[t] = True
+                count -= 1
 
 
 @jit

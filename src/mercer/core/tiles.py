@@ -38,7 +38,8 @@ __all__ = [
     "column_range_and_sum",
     "dot_rows",
     "exponential",
-    "extend_square",
+    "fill_columns",
+    "fill_rows",
     "gather_square",
     "gaussian",
     "intersection",
@@ -78,6 +79,8 @@ DENSE_ADVANTAGE = 40
 SUMMED_COLUMNS = 2048
 # Side length of the squares in which a tile is transposed.
 SQUARE = 32
+# Number of rows of a working set's matrix to which columns are written in one go.
+MIRRORED = 16
 
 
 def ranges(first: int, stop: int, most: int, *, even: bool = True) -> list[slice]:
@@ -556,7 +559,7 @@ def add_rows(pool: NDArray, slot: NDArray, weight: NDArray, column: int, f: NDAr
 
 
 @jit
-def extend_square(
+def fill_rows(
     pool: NDArray,
     slot: NDArray,
     new: NDArray,
@@ -564,23 +567,26 @@ def extend_square(
     position: NDArray,
     square: NDArray,
 ):
-    """Fill the rows and columns of new members of a symmetric matrix.
+    """Set ``square[new[i], position[k]] = pool[slot[i], columns[k]]``.
 
-    Row ``new[i]`` of ``square`` comes from ``pool[slot[i]]``: its entry ``position[k]``
-    is the entry in column ``columns[k]`` of that row.  The columns ``new[i]`` are
-    filled by symmetry.
+    This is fastest if the columns are sorted.
     """
     for i in range(len(new)):
         source = pool[slot[i]]
         target = square[new[i]]
         for k in range(len(columns)):
             target[position[k]] = source[columns[k]]
-    for k0 in range(0, len(columns), SQUARE):
-        k1 = min(k0 + SQUARE, len(columns))
+
+
+@jit
+def fill_columns(new: NDArray, others: NDArray, square: NDArray):
+    """Fill columns of a symmetric matrix from its rows ``new``, for the rows others."""
+    for k0 in range(0, len(others), MIRRORED):
+        k1 = min(k0 + MIRRORED, len(others))
         for i in range(len(new)):
             source = square[new[i]]
             for k in range(k0, k1):
-                square[position[k], new[i]] = source[position[k]]
+                square[others[k], new[i]] = source[others[k]]
 
 
 @jit

@@ -265,10 +265,17 @@ def test_choice(seed, size, data):
     beta = np.clip(rng.normal(size=m), problem.lo, problem.hi)
     f = rng.normal(size=60)
     previous = rng.permutation(m)[:size]
-    chosen, gap = choose_set(problem, beta, f, previous, size, fresh, 1e-3)
+    standing = rng.integers(4, size=size).astype(np.float64)
+    chosen, gap = choose_set(problem, beta, f, previous, standing, size, fresh, 1e-3)
     assert gap == certify(problem, beta, f).kkt_gap
     assert 2 <= chosen.sum() <= size
-    assert np.setdiff1d(np.flatnonzero(chosen), previous).size <= fresh
+    new = np.setdiff1d(np.flatnonzero(chosen), previous)
+    assert new.size <= max(fresh, 2)
+    # Who stays has at least the standing of those who leave, but for the worst pair.
+    stays = chosen[previous]
+    if stays.sum() + new.size < size:
+        assert stays.all()
+    assert (standing[stays] < standing[~stays].max(initial=-1)).sum() <= 2
     # The pair that violates most is there, so the working set makes progress.
     G = f[problem.row] + problem.p
     up, down = chosen & (beta < problem.hi), chosen & (beta > problem.lo)

@@ -1,11 +1,14 @@
 r"""The working-set solver, for Gram matrices that are computed row by row.
 
 In each round every problem picks a working set of variables: some of them new ones
-that violate strongly, the rest kept from before.  The rows of all working sets are then
-computed together, in batches large enough for the matrix product; each problem solves
-its working set with the pair solver, and updates its :math:`f = K\beta` from the same
-rows.  All problems do a round at the same time, so that a row that several of them need
-is computed once, and the result does not depend on the number of threads.
+that violate strongly, the rest kept from before.  Members stay that moved last, and will
+move again once others have.  Free variables that do not move would only fill the set.
+
+The rows of all working sets are computed together, in batches large enough for the
+matrix product; each problem solves its working set with the pair solver, and updates its
+:math:`f = K\beta` from the same rows.  All problems do a round at the same time, so that
+a row that several of them need is computed once, and the result does not depend on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -25,16 +28,23 @@ from mercer.core.problem import (
     layout,
 )
 from mercer.core.smo import minimise_pairs
-from mercer.core.tiles import add_rows, extend_square
+from mercer.core.tiles import add_rows, fill_columns, fill_rows, ranges
 
 __all__ = ["Task", "decompose", "refresh"]
 
 # The inner problems are solved this much more tightly than the outer one is violated.
+# If members have to leave for others, a looser tolerance is better: the next working
+# sets undo much of what further steps would do.
 INNER_TOLERANCE = 0.03
+INNER_TOLERANCE_OF_FULL_SET = 0.1
+# More rounds than a problem takes, so that two of them fit into one number.
+MOST_ROUNDS = 2.0**26
 # Number of new variables in a working set.  The first sets have few, because the first
-# gradient says little about which variables will matter.
+# gradient says little about which variables will matter.  Where members have to leave,
+# many variables matter, and more of them at a time take fewer rounds.
 FIRST_FRESH = 64
 MOST_FRESH = 128
+MOST_FRESH_OF_FULL_SET = 512
 # New variables of all problems together, so that their rows fill a matrix product.
 ALL_FRESH = 256
 
@@ -74,6 +84,7 @@ class Task:
         self.beta = problem.start.copy()
         self.f = np.zeros(int(self.offsets[-1]))
         self.fresh = FIRST_FRESH  #: how many new variables the next set may have
+        self.is_full = False  #: whether members have had to leave the working set
         self.n_iter = 0
         self.gap = np.inf
         self.stalled = False
@@ -81,6 +92,10 @@ class Task:
         self.certificate: Certificate | None = None  #: of where it stands, if known
         self.working_set = np.empty(0, dtype=np.int64)
         self._new = self.working_set  #: positions of the latest members
+        self.n_rounds = 0
+        #: the round in which a variable moved last, and that in which it came
+        self._moved_in = np.zeros(len(problem.p), dtype=np.int64)
+        self._came_in = np.zeros(len(problem.p), dtype=np.int64)
         self._square: NDArray | None = None
         self.moved: tuple[NDArray, NDArray] = (np.empty(0, np.int64), np.empty(0))
 
@@ -100,8 +115,11 @@ class Task:
         matrix stays too; new ones take the places of those that leave, or come last.
         """
         problem = self.problem
+        members = self.working_set
+        # Members that moved last stay, and of those the ones that came last.
+        standing = self._moved_in[members] * MOST_ROUNDS + self._came_in[members]
         chosen, self.gap = choose_set(
-            problem, self.beta, self.f, self.working_set, size, fresh, tol
+            problem, self.beta, self.f, members, standing, size, fresh, tol
         )
         self.done = self.gap <= tol
         # If all gradients have overflowed, no variable is chosen.
@@ -110,20 +128,24 @@ class Task:
             self.working_set = self._new = np.empty(0, dtype=np.int64)
             self._square = None
             return
+        leaving = np.flatnonzero(~chosen[members])
+        is_coming = chosen.copy()
+        is_coming[members] = False
+        coming = np.flatnonzero(is_coming)
+        self.is_full |= len(leaving) > 0
+        self.n_rounds += 1
+        self._came_in[coming] = self.n_rounds
+        self._moved_in[coming] = self.n_rounds - 1
         if problem.group[-1] > 0:
             # Groups must stay together, so members cannot keep their positions.
             self.working_set = np.flatnonzero(chosen)
             self._new = np.arange(len(self.working_set))
             return
-        leaving = np.flatnonzero(~chosen[self.working_set])
-        chosen[self.working_set] = False
-        coming = np.flatnonzero(chosen)
-        old = len(self.working_set)
+        old = len(members)
         added = np.arange(old, old + len(coming) - len(leaving))
         self._new = np.concatenate([leaving, added])
-        members = np.concatenate([self.working_set, np.empty(len(added), np.int64)])
-        members[self._new] = coming
-        self.working_set = members
+        self.working_set = np.concatenate([members, np.empty(len(added), np.int64)])
+        self.working_set[self._new] = coming
 
     def note(self, outcome: tuple[int, float, bool], tol: float) -> None:
         """Record how a run of another solver ended."""
@@ -138,45 +160,57 @@ class Task:
         rows = self.gram_rows(np.unique(self.problem.row[self.working_set]))
         return [Wanted(block, rows) for block in self.blocks]
 
-    def improve(
-        self, gram: Rows, size: int, tol: float, max_iter: int, stop: NDArray
-    ) -> None:
+    def parts(self, gram: Rows, size: int, count: int) -> list[tuple[Task, slice]]:
+        """Divide the new members into so many parts for :meth:`extend`."""
+        if self._square is None:
+            size = min(size, len(self.problem.p))
+            self._square = np.empty((size, size), dtype=gram.dtype)
+        step = max(1, -(-len(self._new) // count))
+        return [(self, part) for part in ranges(0, len(self._new), step)]
+
+    def improve(self, tol: float, max_iter: int, stop: NDArray) -> None:
         """Solve the working set, and note which rows moved by how much."""
+        assert self._square is not None
         ws = self.working_set
         problem = self.problem
         rows = problem.row[ws]
-        square = self._extend_square(gram, rows, size)
         p, lo, hi, start = (v[ws] for v in problem[:4])
         part = DualProblem(p, lo, hi, start, np.arange(len(ws)), problem.group[ws])
         beta, f = self.beta[ws], self.f[rows]
-        inner_tol = max(INNER_TOLERANCE * self.gap, 0.5 * tol)
+        fraction = INNER_TOLERANCE_OF_FULL_SET if self.is_full else INNER_TOLERANCE
+        inner_tol = max(fraction * self.gap, 0.5 * tol)
         steps = max_iter - self.n_iter
         n_iter, _, _ = minimise_pairs(
-            square, layout(part), part, beta, f, inner_tol, steps, stop
+            self._square, layout(part), part, beta, f, inner_tol, steps, stop
         )
         change = beta - self.beta[ws]
         self.beta[ws] = beta
         self.certificate = None
         self.n_iter += n_iter
         moved = np.flatnonzero(change)
+        self._moved_in[ws[moved]] = self.n_rounds
         self.moved = _sum_by_row(rows[moved], change[moved])
         self.stalled = len(moved) == 0
 
-    def _extend_square(self, gram: Rows, rows: NDArray, size: int) -> NDArray:
-        """Update the Gram matrix of the working set."""
-        new = self._new
+    def extend(self, gram: Rows, part: slice) -> None:
+        """Bring the matrix of the working set up to date for some of the new members.
+
+        Parts do not touch each other's values, so that several can be done at a time.
+        """
+        assert self._square is not None
+        rows = self.problem.row[self.working_set]
+        new = self._new[part]
         new_rows = self.gram_rows(rows[new])
-        square = self._square
-        if square is None:
-            size = min(size, len(self.problem.p))
-            square = self._square = np.empty((size, size), dtype=gram.dtype)
+        by_column = np.argsort(rows)
+        limits = np.searchsorted(rows[by_column], self.offsets)
         for b, block in enumerate(self.blocks):
             pool, slot, column = gram.source(block)
-            first, last = self.offsets[b], self.offsets[b + 1]
-            position = np.flatnonzero((rows >= first) & (rows < last))
-            columns = rows[position] - first + column
-            extend_square(pool, slot[new_rows], new, columns, position, square)
-        return square
+            position = by_column[limits[b] : limits[b + 1]]
+            columns = rows[position] - self.offsets[b] + column
+            fill_rows(pool, slot[new_rows], new, columns, position, self._square)
+        is_old = np.ones(len(rows), dtype=np.bool_)
+        is_old[self._new] = False
+        fill_columns(new, np.flatnonzero(is_old), self._square)
 
     def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
         """Update a part of ``f``: the columns from first to stop of a block."""
@@ -224,13 +258,12 @@ def decompose(
         ]
         if active:
             gram.provide([w for task in active for w in task.wanted()])
-            threads.map(
-                lambda task: task.improve(gram, size, tol, max_iter, threads.stop),
-                active,
-            )
+            _extend(gram, active, size, threads)
+            threads.map(lambda task: task.improve(tol, max_iter, threads.stop), active)
             _update(gram, active, threads)
-        most = min(max(MOST_FRESH, ALL_FRESH // max(len(active), 1)), max(2, size // 2))
+        usual = max(MOST_FRESH, ALL_FRESH // max(len(active), 1))
         for task in active:
+            most = MOST_FRESH_OF_FULL_SET if task.is_full else usual
             task.fresh = min(2 * task.fresh, most)
         if on_round is not None:
             on_round(tasks)
@@ -262,6 +295,13 @@ def _admit(
         active.append(task)
         for b in task.blocks:
             in_use[b] += 1
+
+
+def _extend(gram: Rows, tasks: list[Task], size: int, threads: Workers) -> None:
+    """Bring the matrices of all working sets up to date."""
+    per_task = -(-threads.count // len(tasks))
+    jobs = [job for task in tasks for job in task.parts(gram, size, per_task)]
+    threads.map(lambda job: job[0].extend(gram, job[1]), jobs)
 
 
 def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:

@@ -163,6 +163,11 @@ class RowGram:
         return Source(store.pool, store.slot, 0)
 
 
+# If more than this fraction of the rows that are asked for have been there before, rows
+# are kept for as long as the budget allows.
+COMING_BACK = 0.1
+
+
 class _RowStore:
     """Slots for rows of one block; the least recently used row gives way."""
 
@@ -172,6 +177,7 @@ class _RowStore:
         self._patience = patience
         self.pool = np.empty((capacity, width), dtype=dtype)
         self.slot = np.full(n, -1, dtype=np.int64)
+        self._was_here = np.zeros(n, dtype=np.bool_)
         self._row = np.full(capacity, -1, dtype=np.int64)
         self._used_at = np.zeros(capacity, dtype=np.int64)
         self._filled = 0
@@ -182,6 +188,12 @@ class _RowStore:
         here = slots >= 0
         self._used_at[slots[here]] = clock
         missing = rows[~here]
+        if self._patience is not None:
+            # Rows that come back are worth keeping as long as there is room.
+            n_back = np.count_nonzero(self._was_here[missing])
+            if n_back > COMING_BACK * len(missing):
+                self._patience = None
+            self._was_here[missing] = True
         taken = self._free_slots(len(missing), clock)
         self.slot[missing] = taken
         self._row[taken] = missing

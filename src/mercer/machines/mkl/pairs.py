@@ -170,7 +170,11 @@ def _improve(
             machine.all = store.squares(machine.rows)
         K = machine.all
     else:
-        mask, gap = choose_set(own, machine.beta, f, machine.set, size, size // 2, tol)
+        is_free = (own.lo < machine.beta) & (machine.beta < own.hi)
+        mask, gap = choose_set(
+            own, machine.beta, f, machine.set, is_free[machine.set].astype(np.float64),
+            size, size // 2, tol,
+        )  # fmt: skip
         if gap <= tol or not mask.any():
             return 0
         machine.set = chosen = np.flatnonzero(mask)
