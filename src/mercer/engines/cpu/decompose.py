@@ -1,14 +1,15 @@
 r"""The working-set solver, for Gram matrices that are computed row by row.
 
 In each round every problem picks a working set of variables: some of them new ones
-that violate strongly, the rest kept from before.  Members stay that moved last, and will
-move again once others have.  Free variables that do not move would only fill the set.
+that violate strongly, the rest kept from before.  Members that moved last stay, since
+they will move again once others have; free variables that do not move only fill the
+set.
 
 The rows of all working sets are computed together, in batches large enough for the
-matrix product; each problem solves its working set with the pair solver, and updates its
-:math:`f = K\beta` from the same rows.  All problems do a round at the same time, so that
-a row that several of them need is computed once, and the result does not depend on the
-number of threads.
+matrix product; each problem solves its working set with the pair solver, and updates
+its :math:`f = K\beta` from the same rows.  All problems do a round at the same time, so
+that a row that several of them need is computed once, and the result does not depend on
+the number of threads.
 """
 
 from __future__ import annotations
