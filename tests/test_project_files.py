@@ -1,0 +1,67 @@
+"""Files for those who join the project, as far as a machine can check them."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = {
+    "vendor.github-workflows": ".github/workflows/*.yml",
+    "vendor.github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
+    "vendor.github-issue-config": ".github/ISSUE_TEMPLATE/config.yml",
+    "vendor.citation-file-format": "CITATION.cff",
+}
+
+
+def text_files():
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    return [name for name in listed if name.endswith((".py", ".md", ".toml", ".yml"))]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_files_follow_their_schema(schema):
+    files = sorted(ROOT.glob(SCHEMAS[schema]))
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+    found = subprocess.run([*command, *files], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_words_are_spelt_right():
+    files = text_files()
+    if not files:
+        pytest.skip("this is not a checkout")
+    command = [sys.executable, "-m", "codespell_lib", *files]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_workflows_run_what_is_there():
+    targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.M))
+    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+        text = workflow.read_text()
+        assert set(re.findall(r"make ([\w-]+)", text)) <= targets
+        for tool in re.findall(r"tools/\w+\.py", text):
+            assert (ROOT / tool).exists()
+
+
+def test_the_oldest_dependencies_are_named():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    command = [sys.executable, ROOT / "tools/oldest_dependencies.py"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = found.stdout.split()
+    for requirement in project["dependencies"]:
+        name, version = requirement.split(">=")
+        assert f"{name}=={version}.*" in lines
+
+
+def test_the_citation_names_this_version():
+    version = (ROOT / "src/mercer/__init__.py").read_text()
+    (number,) = re.findall(r'__version__ = "(.+)"', version)
+    assert f"version: {number}\n" in (ROOT / "CITATION.cff").read_text()
