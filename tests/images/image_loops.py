@@ -1,6 +1,7 @@
 """The results of the image transformers, computed by plain loops for tiny images."""
 
 import math
+import struct
 
 import numpy as np
 
@@ -142,3 +143,110 @@ def stroke(degrees, width, length, size, shift=(0.0, 0.0)):
     return np.clip((width + 1) / 2 - across, 0, 1) * np.clip(
         (length + 1) / 2 - along, 0, 1
     )
+
+
+def random_numbers(seed, values):
+    """Yield numbers between -1 and 1 by SplitMix64, from a hash of the values."""
+    word = 2**64 - 1
+    stride = 0x9E3779B97F4A7C15
+
+    def mixed(z):
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & word
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB & word
+        return z ^ (z >> 31)
+
+    state = seed * stride & word
+    for value in values:
+        (bits,) = struct.unpack("<Q", struct.pack("<d", float(value)))
+        state = (state ^ bits ^ (bits >> 32)) * 0x100000001B3 & word
+    state = mixed(state)
+    while True:
+        state = state + stride & word
+        yield 2 * (mixed(state) >> 11) / 2**53 - 1
+
+
+def smooth_noise(numbers, h, w, deviation):
+    """Return white noise of variance 1, smoothed by a Gaussian that keeps it so."""
+    reach = math.ceil(3 * deviation)
+    bell = [math.exp(-0.5 * (k / deviation) ** 2) for k in range(-reach, reach + 1)]
+    length = math.sqrt(sum(b * b for b in bell))
+    size = (h + 2 * reach, w + 2 * reach)
+    noise = [
+        [math.sqrt(3) * next(numbers) for _ in range(size[1])] for _ in range(size[0])
+    ]
+    field = np.zeros((h, w))
+    for r in range(h):
+        for c in range(w):
+            for i, a in enumerate(bell):
+                for j, b in enumerate(bell):
+                    field[r, c] += a * b / length**2 * noise[r + i][c + j]
+    return field
+
+
+def distorted(image, seed, settings):
+    """Return a distorted copy of one image (h, w, c)."""
+    h, w, n_channels = image.shape
+    numbers = random_numbers(seed, image.ravel())
+    angle = math.radians(settings["rotation"]) * next(numbers)
+    wide = 1 + settings["scale"] * next(numbers)
+    high = 1 + settings["scale"] * next(numbers)
+    slant = settings["shear"] * next(numbers)
+    across = settings["shift"] * next(numbers)
+    down = settings["shift"] * next(numbers)
+    flipped = settings["mirror"] and next(numbers) < 0
+    fields = [np.zeros((h, w))] * 2
+    if settings["elastic"]:
+        fields = [
+            settings["elastic"]
+            / math.sqrt(2)
+            * smooth_noise(numbers, h, w, settings["smoothness"])
+            for _ in range(2)
+        ]
+    turn = np.array(
+        [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+    )
+    matrix = turn @ np.array([[wide, slant], [0, high]])
+    out = np.empty(image.shape)
+    for r in range(h):
+        for c in range(w):
+            x, y = c - (w - 1) / 2, r - (h - 1) / 2
+            column, row = matrix @ [-x if flipped else x, y]
+            column += (w - 1) / 2 + across + fields[0][r, c]
+            row += (h - 1) / 2 + down + fields[1][r, c]
+            row, column = min(max(row, 0), h - 1), min(max(column, 0), w - 1)
+            for k in range(n_channels):
+                out[r, c, k] = sum(
+                    max(0, 1 - abs(row - i))
+                    * max(0, 1 - abs(column - j))
+                    * float(image[i, j, k])
+                    for i in range(h)
+                    for j in range(w)
+                )
+    return out
+
+
+def normalised(patch, contrast):
+    values = [float(v) for v in patch]
+    mean = sum(values) / len(values)
+    variance = sum((v - mean) ** 2 for v in values) / len(values)
+    return [(v - mean) / math.sqrt(variance + contrast) for v in values]
+
+
+def patch_features(image, size, regions, threshold, fitted):
+    """Return the pooled features of one image (h, w, c); ``fitted`` has the rest."""
+    h, w = image.shape[0] - size + 1, image.shape[1] - size + 1
+    k = len(fitted.directions_)
+    sums = np.zeros((regions, regions, 2, k))
+    counts = np.zeros((regions, regions))
+    for r in range(h):
+        for c in range(w):
+            patch = image[r : r + size, c : c + size].ravel()
+            x = np.array(normalised(patch, fitted.contrast_)) - fitted.mean_
+            white = fitted.whitening_ @ x
+            place = r * regions // h, c * regions // w
+            counts[place] += 1
+            for j, direction in enumerate(fitted.directions_):
+                z = sum(float(a) * float(b) for a, b in zip(direction, white))
+                sums[(*place, 0, j)] += max(z - threshold, 0)
+                sums[(*place, 1, j)] += max(-z - threshold, 0)
+    return sums, counts

@@ -14,9 +14,11 @@ from sklearn.pipeline import make_pipeline
 from mercer.images import (
     HOG,
     Deskew,
+    Distort,
     GaussianBlur,
     GaussianProjection,
     MedianFilter,
+    PatchFeatures,
     Rescale,
     ToGrey,
     Trim,
@@ -34,7 +36,14 @@ STATELESS = [
     HOG(2, 2),
     HOG(2, 2, interpolation=True),
 ]
-ALL = [*STATELESS, Rescale(), Rescale("image"), GaussianProjection(1e-4)]
+LEARNING = [
+    Rescale(),
+    Rescale("image"),
+    GaussianProjection(1e-4),
+    Distort(random_state=0),
+    PatchFeatures(2, 5, 2, n_patches=100, max_iter=2, random_state=0),
+]
+ALL = [*STATELESS, *LEARNING]
 SHAPED = [t for t in ALL if "shape" in t.get_params()]
 every = pytest.mark.parametrize("transformer", ALL, ids=str)
 every_shaped = pytest.mark.parametrize("transformer", SHAPED, ids=str)
@@ -263,10 +272,12 @@ def test_odd_images(stack):
     for transformer in ALL:
         if isinstance(transformer, HOG):
             transformer = clone(transformer).set_params(cell_size=1, block_size=1)
+        if isinstance(transformer, PatchFeatures):
+            transformer = clone(transformer).set_params(patch_size=1, regions=1)
         found = clone(transformer).fit_transform(stack)
         assert len(found) == len(stack)
         assert np.isfinite(found).all()
-        kept = isinstance(transformer, Deskew | MedianFilter | GaussianBlur)
+        kept = isinstance(transformer, Deskew | Distort | MedianFilter | GaussianBlur)
         if kept:
             assert found.shape == stack.shape
             assert found.min() >= stack.min() - 1e-3

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import images
+from mercer import SVC, images
 from test_house_rules import section
 
 # With this shape any number of features is the width of an image of one row.
@@ -24,18 +24,29 @@ TRANSFORMERS = [
     images.ToGrey(shape=ROW),
     images.HOG(cell_size=1, block_size=1, shape=ROW),
     images.GaussianProjection(),
+    images.Distort(shape=ROW, random_state=0),
+    images.PatchFeatures(1, 4, 1, n_patches=50, shape=ROW, random_state=0),
     images.Views(raw="passthrough", hog=images.HOG(1, 1, shape=ROW)),
+]
+CLASSIFIERS = [
+    images.VirtualSVC(
+        SVC(gamma=0.1, tol=1e-10),
+        images.Distort(shape=ROW),
+        2,
+        "all",
+        random_state=0,
+    )
 ]
 KINDS = [getattr(images, name) for name in images.__all__]
 
 
-@parametrize_with_checks(TRANSFORMERS)
+@parametrize_with_checks([*TRANSFORMERS, *CLASSIFIERS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_all_are_checked():
-    assert {type(t) for t in TRANSFORMERS} == set(KINDS)
+    assert {type(t) for t in (*TRANSFORMERS, *CLASSIFIERS)} == set(KINDS)
 
 
 @pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)

@@ -15,20 +15,26 @@ on the number of threads.
 """
 
 from mercer.images.deskew import Deskew
+from mercer.images.distort import Distort
 from mercer.images.filters import GaussianBlur, MedianFilter
 from mercer.images.hog import HOG
+from mercer.images.patches import PatchFeatures
 from mercer.images.pixels import GaussianProjection, Rescale, ToGrey
 from mercer.images.trim import Trim
 from mercer.images.views import Views
+from mercer.images.virtual import VirtualSVC
 
 __all__ = [
     "HOG",
     "Deskew",
+    "Distort",
     "GaussianBlur",
     "GaussianProjection",
     "MedianFilter",
+    "PatchFeatures",
     "Rescale",
     "ToGrey",
     "Trim",
     "Views",
+    "VirtualSVC",
 ]

@@ -17,7 +17,7 @@ from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import check_feature_names_in
 
-__all__ = ["Views"]
+__all__ = ["Views", "as_rows"]
 
 PASSTHROUGH = "passthrough"
 
@@ -169,10 +169,10 @@ class Views(TransformerMixin, BaseEstimator):
         for name, view in self._given.items():
             if isinstance(view, str):
                 self.transformers_[name] = view
-                blocks[name] = _rows(values)
+                blocks[name] = as_rows(values)
             else:
                 self.transformers_[name] = fitted = clone(view)
-                blocks[name] = _rows(fitted.fit_transform(X, y))
+                blocks[name] = as_rows(fitted.fit_transform(X, y))
         stops = np.cumsum([block.shape[1] for block in blocks.values()]).tolist()
         starts = [0, *stops[:-1]]
         self.views_ = {
@@ -198,7 +198,7 @@ class Views(TransformerMixin, BaseEstimator):
         values = read_array(self, X, reset=False)
         return self._join(
             [
-                _rows(values if isinstance(view, str) else view.transform(X))
+                as_rows(values if isinstance(view, str) else view.transform(X))
                 for view in self.transformers_.values()
             ]
         )
@@ -253,7 +253,7 @@ class Views(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
 
-def _rows(values: Any) -> NDArray:
+def as_rows(values: Any) -> NDArray:
     """Return the samples as rows of floating-point numbers."""
     values = np.asarray(values)
     flat = values.reshape(len(values), math.prod(values.shape[1:]))
