@@ -246,7 +246,9 @@ def patch_features(image, size, regions, threshold, fitted):
             place = r * regions // h, c * regions // w
             counts[place] += 1
             for j, direction in enumerate(fitted.directions_):
-                z = sum(float(a) * float(b) for a, b in zip(direction, white))
+                z = sum(
+                    float(a) * float(b) for a, b in zip(direction, white, strict=True)
+                )
                 sums[(*place, 0, j)] += max(z - threshold, 0)
                 sums[(*place, 1, j)] += max(-z - threshold, 0)
     return sums, counts
