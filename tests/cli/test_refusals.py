@@ -443,7 +443,7 @@ def test_parquet_without_pyarrow(tmp_path, out, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     data = tmp_path / "d.parquet"
     data.write_bytes(b"PAR1")
-    assert "pip install 'mercer[parquet]'" in no_fit(USAGE, data, out)
+    assert "pip install pyarrow" in no_fit(USAGE, data, out)
 
 
 def test_a_guess_of_classes_is_told_where_it_fails(tmp_path, out):

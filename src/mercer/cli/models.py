@@ -140,7 +140,7 @@ def _schema(name: str, estimator: Any, notes: dict[str, Any]) -> Schema:
     if notes.get("notes") != NOTES:
         raise ModelFailure(
             f"{name} has notes of version {notes.get('notes')}; this Mercer "
-            f"reads {NOTES}. Upgrade: pip install -U mercer."
+            f"reads {NOTES}. Install a newer version of Mercer."
         )
     try:
         values = dict(notes["schema"])

@@ -60,7 +60,7 @@ def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
         import_module("matplotlib")
     except ImportError as error:
         raise UsageFailure(
-            "figures need matplotlib. Install it: pip install 'mercer[all]', or do "
+            "figures need matplotlib. Install it: pip install matplotlib, or do "
             "without figures: --plots none."
         ) from error
     # This import is slow, and the other commands do not need it.

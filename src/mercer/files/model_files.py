@@ -57,7 +57,7 @@ def save(
     """Write a model to a file from which :func:`load` reads it without running code.
 
     An older file is replaced only when the new one is complete and on the disk.
-    Callbacks of the model are not stored. Model files need skops (``mercer[all]``).
+    Callbacks of the model are not stored. Model files need skops.
 
     Parameters
     ----------
@@ -183,8 +183,7 @@ def _skops() -> Any:
         return import_module("skops.io")
     except ImportError as error:
         raise ImportError(
-            "Model files need skops. Install it: pip install 'mercer[all]' or pip "
-            "install skops."
+            "Model files need skops. Install it: pip install skops."
         ) from error
 
 
@@ -342,8 +341,8 @@ def _check_header(header: Any, path: Any) -> None:
         mine = import_module("mercer").__version__
         raise ValueError(
             f"{path} has format {number}, of Mercer {header.get('mercer')}; this is "
-            f"Mercer {mine}, which reads formats up to {FORMAT}. Upgrade: pip install "
-            "-U mercer."
+            f"Mercer {mine}, which reads formats up to {FORMAT}. Install a newer "
+            "version of Mercer."
         )
     if not isinstance(header.get("notes", {}), dict):
         raise ValueError(_damaged(path, f"the notes in {HEADER} are not a dict"))

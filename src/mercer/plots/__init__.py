@@ -5,7 +5,7 @@ A display is a class with ``from_estimator`` or other ``from_...``, and a method
 attributes. Colours differ for colour-blind people, and markers, lines and hatches
 differ in grey print. Some displays are scikit-learn's own.
 
-Matplotlib is loaded when something is drawn: ``pip install 'mercer[all]'``.
+Matplotlib is optional, and is loaded when something is drawn.
 """
 
 from sklearn.inspection import DecisionBoundaryDisplay

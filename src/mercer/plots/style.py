@@ -84,8 +84,7 @@ def load_pyplot(caller: str) -> Any:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            f"{caller} needs matplotlib. Install it: pip install 'mercer[all]' or pip "
-            "install matplotlib."
+            f"{caller} needs matplotlib. Install it: pip install matplotlib."
         ) from error
     return pyplot
 

@@ -30,7 +30,7 @@ def read_images(source: Source, how: ReadOptions) -> LoadedData:
         pillow = import_module("PIL.Image")
     except ImportError as error:
         raise UsageFailure(
-            "images need Pillow. Install it: pip install 'mercer[all]'."
+            "images need Pillow. Install it: pip install pillow."
         ) from error
     files, labels = _find(folder)
     if labels is None and how.needs_target:

@@ -24,7 +24,7 @@ def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
     except ImportError as error:
         raise UsageFailure(
             f"{source} is a Parquet file, and reading it needs pyarrow. Install it: "
-            "pip install 'mercer[parquet]'."
+            "pip install pyarrow."
         ) from error
     try:
         file = parquet.ParquetFile(source.path)
