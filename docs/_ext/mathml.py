@@ -1,0 +1,38 @@
+"""Formulas as MathML, which browsers draw themselves, without a network."""
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+
+
+def formula(latex, display):
+    """Return a formula as MathML; say which one could not be translated."""
+    try:
+        return convert(latex, display=display)
+    except Exception as error:
+        LOGGER.warning("cannot translate the formula %r: %s", latex, error)
+        return ""
+
+
+def visit_inline(translator, node):
+    """Write a formula within a line."""
+    translator.body.append(formula(node.astext(), "inline"))
+    raise SkipNode
+
+
+def visit_block(translator, node):
+    """Write a formula on lines of its own."""
+    translator.body.append(f'<div class="math">{formula(node.astext(), "block")}</div>')
+    raise SkipNode
+
+
+def setup(app):
+    """Register the translation for HTML pages."""
+    app.add_html_math_renderer(
+        "mathml",
+        inline_renderers=(visit_inline, None),
+        block_renderers=(visit_block, None),
+    )
+    return {"parallel_read_safe": True}
