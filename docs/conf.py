@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
