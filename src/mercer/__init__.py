@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mercer.files.model_files import load, save
     from mercer.machines.clusters import KernelKMeans, KMeans
     from mercer.machines.components import PCA, KernelPCA
+    from mercer.machines.linear import LinearSVC, LinearSVR, l1_min_c
     from mercer.machines.mkl import MKLClassifier, MKLRegressor
     from mercer.machines.nusvc import NuSVC
     from mercer.machines.one_class import OneClassSVM
@@ -33,6 +34,8 @@ __all__ = [
     "KMeans",
     "KernelKMeans",
     "KernelPCA",
+    "LinearSVC",
+    "LinearSVR",
     "MKLClassifier",
     "MKLRegressor",
     "NuSVC",
@@ -45,6 +48,7 @@ __all__ = [
     "gram_matrix",
     "images",
     "kernels",
+    "l1_min_c",
     "load",
     "save",
     "selection",
@@ -60,6 +64,8 @@ _MODULES = {
     "KMeans": "machines.clusters",
     "KernelKMeans": "machines.clusters",
     "KernelPCA": "machines.components",
+    "LinearSVC": "machines.linear",
+    "LinearSVR": "machines.linear",
     "MKLClassifier": "machines.mkl",
     "MKLRegressor": "machines.mkl",
     "NuSVC": "machines.nusvc",
@@ -69,6 +75,7 @@ _MODULES = {
     "PassiveAggressiveClassifier": "machines.passive",
     "export_libsvm": "files",
     "gram_matrix": "engines.engine",
+    "l1_min_c": "machines.linear",
     "load": "files",
     "save": "files",
 }

@@ -101,8 +101,17 @@ class FitProgress:
     A callback that asks for an early end sets ``stop[0]``.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, verbose: int, stop: Any):
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        verbose: int,
+        stop: Any,
+        gap: str = "KKT gap",
+    ):
         self._stop = stop
+        self._gap = gap
         self._lock = threading.Lock()
         self._lines = Lines(type(estimator).__name__, verbose)
         self._reports = Reports(estimator, X, y)
@@ -125,23 +134,25 @@ class FitProgress:
             if self._lines.is_due():
                 gaps = [task.gap for task in tasks if np.isfinite(task.gap)]
                 self._lines.write(
-                    "%.1f s: %d of %d problems solved, %d steps, KKT gap %.2g",
+                    "%.1f s: %d of %d problems solved, %d steps, %s %.2g",
                     self._lines.seconds,
                     sum(task.done for task in tasks),
                     len(tasks),
                     sum(task.n_iter for task in tasks),
+                    self._gap,
                     max(gaps, default=np.inf),
                 )
 
     def finish(self, tasks: Sequence[Any]) -> None:
         """Report the end of the fit."""
+        largest = max((s.kkt_gap for s in tasks), default=0.0)
+        total = sum(s.dual_gap for s in tasks)
+        self.end(f"{self._gap} {largest:.2g}, dual gap {total:.3g}")
+
+    def end(self, found: str) -> None:
+        """Report the end of the fit, and what was found."""
         self._reports.end()
-        self._lines.write(
-            "fitted in %.2f s: KKT gap %.2g, dual gap %.3g",
-            self._lines.seconds,
-            max((s.kkt_gap for s in tasks), default=0.0),
-            sum(s.dual_gap for s in tasks),
-        )
+        self._lines.write("fitted in %.2f s: %s", self._lines.seconds, found)
 
 
 class StepProgress:

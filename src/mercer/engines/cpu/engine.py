@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.engines.cpu.certificates import refine
+from mercer.engines.cpu.linear.coordinates import solve_joint, solve_l1
+from mercer.engines.cpu.linear.features import Features
+from mercer.engines.cpu.linear.problems import LinearProblems
+from mercer.engines.cpu.linear.solve import LinearFound, solve_linear
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
@@ -147,6 +151,57 @@ class CpuEngine:
             if found is not None:
                 return found
         return solve_plan(plan, settings, self.threads, progress)
+
+    def features(self, X: Any) -> Features:
+        """Return samples whose products with weights are computed in threads."""
+        return Features(X, self.map)
+
+    def solve_linear(
+        self,
+        X: Any,
+        problems: LinearProblems,
+        tol: float,
+        max_iter: int,
+        seed: int = 0,
+        start: tuple[NDArray, NDArray] | None = None,
+        progress: Progress | None = None,
+    ) -> LinearFound:
+        """Return certified solutions of linear problems through their weights.
+
+        Parameters
+        ----------
+        X : array or CSR matrix
+        problems : LinearProblems
+        tol : float
+            Largest gap, relative to the primal objective.
+        max_iter : int
+            Largest number of rounds or epochs.
+        seed : int, default=0
+            Seed of the order in which coordinate descent visits samples.
+        start : tuple of two arrays, default=None
+            Weights and shifts to begin with.
+        progress : callable, default=None
+            It is called with the tasks after each round.
+        """
+        weights, shifts = (None, None) if start is None else start
+        return solve_linear(
+            self.features(X), problems, tol, max_iter, seed, self.stop, weights,
+            shifts, progress,
+        )  # fmt: skip
+
+    def solve_l1(self, X: Any, **problem: Any) -> LinearFound:
+        """Return certified solutions of problems with an l1 penalty.
+
+        See :func:`mercer.engines.cpu.linear.coordinates.solve_l1`.
+        """
+        return solve_l1(self.features(X), stop=self.stop, **problem)
+
+    def solve_joint(self, X: Any, **problem: Any) -> LinearFound:
+        """Return the certified machine of all classes jointly.
+
+        See :func:`mercer.engines.cpu.linear.coordinates.solve_joint`.
+        """
+        return solve_joint(self.features(X), stop=self.stop, **problem)
 
     def refine(
         self,

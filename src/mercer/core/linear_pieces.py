@@ -1,0 +1,157 @@
+r"""Piecewise quadratic problems in the weights of features.
+
+A linear machine has the dual problem
+
+.. math::
+
+    \min_\beta \; \tfrac12 \|X^T \beta\|^2 + p^T \beta + \tfrac12 \sum_v r_v \beta_v^2
+    \quad\text{with}\quad lo \le \beta \le hi.
+
+The ridge :math:`r_v = 1 / (2 C_v)` belongs to squared losses, which have no upper
+bound; other losses have no ridge.  With the decision value :math:`z_v` of the sample of
+variable v, the primal problem has the loss
+
+.. math::
+
+    \ell_v(z) = \max_{lo \le \beta \le hi} \{ -\beta (z + p_v) - \tfrac12 r_v \beta^2 \}.
+
+A loss without ridge has kinks.  The proximal term :math:`(\beta - base_v)^2 / 2\sigma`
+in the maximum smooths it.  The maximising :math:`\beta` is then a clipped linear
+function of z (:func:`respond`), the sum of the losses along a line has a piecewise
+linear slope (:func:`step_length`), and its curvature comes from the *free* variables,
+those between their bounds.
+
+The intercept is a *shift* of the decision values: ``value * u[group[v]]`` is added to
+the score of variable v.  A penalised intercept is one more feature with a constant
+value.  For an intercept without penalty the value is -1, u are the multipliers of the
+groups, and the sums of :math:`\beta` in the groups are fixed.
+"""
+
+import numpy as np
+
+from mercer.core.jit import jit
+
+__all__ = ["gather_dense", "gather_sparse", "respond", "step_length"]
+
+# A line search ends when the slope has fallen to this fraction.
+SLOPE_LEFT = 0.02
+MOST_TRIALS = 60
+
+
+@jit
+def respond(score, u, value, p, lo, hi, ridge, base, inverse, row, group, beta, free):
+    """Set the maximising ``beta`` and mark the free variables; return two sums.
+
+    ``inverse`` is 1/sigma, or 0 if there is no proximal term. The sums are the loss
+    without proximal term, and the part of the dual objective that is not the norm.
+    """
+    loss, rest = 0.0, 0.0
+    has_shift = len(u) > 0
+    for v in range(len(p)):
+        g = score[row[v]] + p[v]
+        if has_shift:
+            g += value * u[group[v]]
+        best = (base[v] * inverse - g) / (ridge[v] + inverse)
+        b = min(max(best, lo[v]), hi[v])
+        free[v] = lo[v] < best and best < hi[v]
+        beta[v] = b
+        rest += b * (p[v] + 0.5 * ridge[v] * b)
+        if ridge[v] > 0.0:
+            b = min(max(-g / ridge[v], lo[v]), hi[v])
+        else:
+            b = hi[v] if g < 0.0 else lo[v]
+        loss -= b * (g + 0.5 * ridge[v] * b)
+    return loss, rest
+
+
+@jit
+def _slope(
+    score, along, u, du, value, p, lo, hi, ridge, base, inverse, row, group, t
+):  # fmt: skip
+    """Return the slope of the smoothed losses at step ``t``, and their curvature."""
+    slope, curvature = 0.0, 0.0
+    has_shift = len(u) > 0
+    for v in range(len(p)):
+        r = row[v]
+        h = along[r]
+        g = score[r] + p[v]
+        if has_shift:
+            h += value * du[group[v]]
+            g += value * u[group[v]]
+        g += t * h
+        weight = 1.0 / (ridge[v] + inverse)
+        best = (base[v] * inverse - g) * weight
+        b = min(max(best, lo[v]), hi[v])
+        slope -= b * h
+        if b == best:
+            curvature += weight * h * h
+    return slope, curvature
+
+
+@jit
+def step_length(
+    score, along, u, du, value, p, lo, hi, ridge, base, inverse, row, group,
+    constant, linear,
+):  # fmt: skip
+    """Return a step along a direction of descent at which the slope almost vanishes.
+
+    The slope of the penalty at step t is ``constant + t * linear``.  Newton's method
+    inside a bracket finds the zero of the total slope, which never falls.
+    """
+    slope, _ = _slope(
+        score, along, u, du, value, p, lo, hi, ridge, base, inverse, row, group, 0.0
+    )
+    first = slope + constant
+    if not first < 0.0:
+        return 0.0
+    t, low, high = 1.0, 0.0, np.inf
+    for _ in range(MOST_TRIALS):
+        slope, curvature = _slope(
+            score, along, u, du, value, p, lo, hi, ridge, base, inverse, row, group, t
+        )
+        slope += constant + t * linear
+        curvature += linear
+        if abs(slope) <= -SLOPE_LEFT * first:
+            return t
+        if slope > 0.0:
+            high = t
+        else:
+            low = t
+        step = t - slope / curvature if curvature > 0.0 else np.inf
+        if high == np.inf:
+            t = min(max(step, 1.5 * t), 1e3 * t)
+        elif low < step and step < high:
+            t = step
+        else:
+            t = 0.5 * (low + high)
+    return low if low > 0.0 else t
+
+
+@jit
+def gather_dense(X, rows, weight, value, place, out):
+    """Fill ``out`` with weighted rows of X, and with their shift in column ``place``.
+
+    ``out`` has a column for each feature and for each shift.
+    """
+    d = X.shape[1]
+    for i in range(len(rows)):
+        x, line, w = X[rows[i]], out[i], weight[i]
+        for j in range(d):
+            line[j] = w * x[j]
+        for j in range(d, out.shape[1]):
+            line[j] = 0.0
+        if out.shape[1] > d:
+            line[d + place[i]] = w * value
+
+
+@jit
+def gather_sparse(data, indices, indptr, rows, weight, value, place, d, out):
+    """Do the same as :func:`gather_dense` for a CSR matrix with ``d`` columns."""
+    for i in range(len(rows)):
+        line, w = out[i], weight[i]
+        for j in range(out.shape[1]):
+            line[j] = 0.0
+        for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            line[indices[k]] += w * data[k]
+        if out.shape[1] > d:
+            line[d + place[i]] = w * value

@@ -1,0 +1,1 @@
+"""Linear machines through the weights of features."""

@@ -1,0 +1,211 @@
+"""The two solvers that work on single weights or samples: l1, and all classes jointly.
+
+Both return what :func:`mercer.engines.cpu.linear.solve.solve_linear` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer.core.linear_joint import joint_epochs
+from mercer.core.linear_l1 import l1_dual_value, l1_epochs
+from mercer.engines.cpu.linear.features import Features
+from mercer.engines.cpu.linear.solve import LinearFound
+
+__all__ = ["solve_joint", "solve_l1"]
+
+# The first bound of violations, and its fall between two measurements of the gap.
+FIRST_EPS = 0.1
+FALL = 0.2
+# Epochs between two looks at the gap, and at callbacks.
+AT_A_TIME = 20
+
+Report = Callable[[list[Any]], None]
+
+
+@dataclass(eq=False)
+class _Task:
+    """One problem while it is being solved."""
+
+    w: NDArray
+    slack: NDArray
+    primal: float = np.inf
+    dual: float = 0.0
+    eps: float = FIRST_EPS
+    n_iter: int = 0
+    done: bool = False
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+
+def solve_l1(
+    features: Features,
+    sides: NDArray,
+    C: NDArray,
+    scaling: float | None,
+    is_penalised: bool,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    stop: NDArray,
+    start: tuple[NDArray, NDArray] | None = None,
+    report: Report | None = None,
+) -> LinearFound:
+    """Minimise squared hinge losses with an l1 penalty, each problem in a thread.
+
+    ``sides`` are -1 and 1, and ``C`` the weights of the losses, both of shape
+    (n_problems, n).
+    """
+    X = sparse.csc_array(features.X)
+    k, n = sides.shape
+    penalty = np.ones(features.d + (scaling is not None))
+    if scaling is not None:
+        column = sparse.csc_array(np.full((n, 1), scaling, dtype=X.dtype))
+        X = sparse.csc_array(sparse.hstack([X, column]))
+        penalty[-1] = float(is_penalised)
+    weights = np.zeros((k, X.shape[1]))
+    if start is not None:
+        weights[:, : features.d] = start[0]
+        weights[:, features.d :] = start[1] if is_penalised else -start[1] / scaling
+    tasks = [
+        _Task(weights[c].copy(), 1.0 - sides[c] * (X @ weights[c])) for c in range(k)
+    ]
+
+    def epochs(c: int, limit: int) -> None:
+        task = tasks[c]
+        state = np.array([seed + 1000003 * c + task.n_iter], dtype=np.uint64)
+        order = np.arange(len(penalty))
+        n_epochs, worst = l1_epochs(
+            X.data, X.indices, X.indptr, sides[c], C[c], penalty, task.w, task.slack,
+            order, task.eps, limit, state, stop,
+        )  # fmt: skip
+        task.n_iter += n_epochs
+        if worst <= task.eps:
+            task.eps *= FALL
+
+    def measure(c: int) -> None:
+        task, y = tasks[c], sides[c]
+        # Slacks follow the weights step by step; certificates take no part in drift.
+        task.slack = 1.0 - y * (X @ task.w)
+        loss = np.maximum(task.slack, 0.0)
+        task.primal = float(penalty @ np.abs(task.w) + C[c] @ (loss * loss))
+        alpha = _balanced(2.0 * C[c] * loss, y, not is_penalised and scaling is not None)
+        task.dual = max(
+            task.dual,
+            l1_dual_value(X.data, X.indices, X.indptr, y, C[c], penalty, alpha),
+        )
+        task.done = task.gap <= tol * task.primal
+
+    _rounds(features, tasks, epochs, measure, max_iter, stop, report)
+    found = np.array([task.w for task in tasks])
+    shifts = found[:, features.d :]
+    if scaling is not None and not is_penalised:
+        shifts = -scaling * shifts
+    return _found(tasks, found[:, : features.d], shifts)
+
+
+def _balanced(alpha: NDArray, y: NDArray, has_free_intercept: bool) -> NDArray:
+    """Make both sides equally heavy, as the dual of a free intercept requires."""
+    if not has_free_intercept:
+        return alpha
+    plus, minus = alpha[y > 0].sum(), alpha[y < 0].sum()
+    if min(plus, minus) == 0.0:
+        return np.zeros_like(alpha)
+    least = min(plus, minus)
+    return alpha * np.where(y > 0, least / plus, least / minus)
+
+
+def _rounds(
+    features: Features,
+    tasks: list[_Task],
+    epochs: Callable[[int, int], None],
+    measure: Callable[[int], None],
+    max_iter: int,
+    stop: NDArray,
+    report: Report | None,
+) -> None:
+    """Alternate epochs and measurements until all gaps are small enough."""
+    todo = list(range(len(tasks)))
+    features.run(measure, todo, np.inf)
+    while True:
+        if report is not None:
+            report(tasks)
+        todo = [c for c in todo if not tasks[c].done and tasks[c].n_iter < max_iter]
+        if not todo or stop[0]:
+            return
+
+        def improve(c: int) -> None:
+            epochs(c, min(AT_A_TIME, max_iter - tasks[c].n_iter))
+            measure(c)
+
+        features.run(improve, todo, np.inf)
+
+
+def _found(tasks: list[_Task], weights: NDArray, shifts: NDArray) -> LinearFound:
+    return LinearFound(
+        weights,
+        shifts,
+        np.empty((len(weights), 0)),
+        np.array([task.primal for task in tasks]),
+        np.array([max(task.gap, 0.0) for task in tasks]),
+        max(task.n_iter for task in tasks),
+        all(task.done for task in tasks),
+    )
+
+
+def solve_joint(
+    features: Features,
+    targets: NDArray,
+    n_classes: int,
+    C: NDArray,
+    scaling: float | None,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    stop: NDArray,
+    report: Report | None = None,
+) -> LinearFound:
+    """Solve the machine of Crammer and Singer, with a penalised intercept or none.
+
+    ``targets`` are the numbers of the classes, ``C`` the weights of the losses.
+    """
+    X = sparse.csr_array(features.X)
+    n, value = len(targets), 0.0 if scaling is None else scaling
+    norms = features.squared_norms()
+    alpha = np.zeros((n, n_classes))
+    W, b = np.zeros((features.d, n_classes)), np.zeros(n_classes)
+    task = _Task(W, b)
+
+    def epochs(_: int, limit: int) -> None:
+        state = np.array([seed + task.n_iter], dtype=np.uint64)
+        n_epochs, worst = joint_epochs(
+            X.data, X.indices, X.indptr, norms, value, targets, C, W, b, alpha,
+            np.arange(n), task.eps, limit, state, stop,
+        )  # fmt: skip
+        task.n_iter += n_epochs
+        if worst <= task.eps:
+            task.eps *= FALL
+
+    def measure(_: int) -> None:
+        W[:] = features.combine(np.ascontiguousarray(alpha.T)).T
+        b[:] = value * alpha.sum(axis=0)
+        scores = features.scores(np.ascontiguousarray(W.T)).T + value * b
+        own = scores[np.arange(n), targets]
+        margins = scores + 1.0 - own[:, None]
+        margins[np.arange(n), targets] = 0.0
+        norm = 0.5 * float((W * W).sum() + b @ b)
+        others = alpha.sum() - alpha[np.arange(n), targets].sum()
+        task.primal = norm + float(C @ margins.max(axis=1))
+        task.dual = -norm - float(others)
+        task.done = task.gap <= tol * task.primal
+
+    _rounds(features, [task], epochs, measure, max_iter, stop, report)
+    return _found([task], W.T.copy(), b[:, None] if scaling is not None else np.zeros((n_classes, 0)))

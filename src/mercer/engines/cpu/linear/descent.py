@@ -1,0 +1,152 @@
+"""Coordinate descent for sparse samples: problems in lanes, lanes in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.core.linear_descent import LANES, descend
+from mercer.core.linear_pieces import respond
+from mercer.engines.cpu.linear.features import Features
+from mercer.engines.cpu.linear.problems import LinearProblems
+
+__all__ = ["DescentTask", "coordinate_descent"]
+
+# The first bound of the projected gradient, and its fall between two measurements.
+FIRST_EPS = 0.1
+FALL = 0.2
+# Epochs between two measurements of the gap.
+AT_A_TIME = 20
+
+
+@dataclass(eq=False)
+class DescentTask:
+    """One problem while it is being solved."""
+
+    number: int
+    beta: NDArray
+    w: NDArray
+    u: NDArray
+    primal: float = np.inf
+    dual: float = -np.inf
+    n_iter: int = 0
+    done: bool = False
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual objective."""
+        return self.primal - self.dual
+
+
+def coordinate_descent(
+    features: Features,
+    problems: LinearProblems,
+    rule: Callable[[DescentTask], bool],
+    max_iter: int,
+    seed: int,
+    stop: NDArray,
+    beta: NDArray | None = None,
+    report: Callable[[list[DescentTask]], None] | None = None,
+) -> list[DescentTask]:
+    """Solve all problems, whose shifts must be penalised, within ``max_iter`` epochs.
+
+    ``features`` are sparse.
+    """
+    k, m = problems.p.shape
+    start = np.zeros((k, m)) if beta is None else beta
+    tasks = [
+        DescentTask(c, start[c].copy(), np.empty(0), np.zeros(problems.n_shifts))
+        for c in range(k)
+    ]
+    norms = features.squared_norms()
+    if problems.n_shifts:
+        norms = norms + problems.value**2
+    eps = np.full(k, FIRST_EPS)
+    while True:
+        active = [task for task in tasks if not task.done]
+        _measure(features, problems, active)
+        for task in active:
+            task.done = rule(task)
+        if report is not None:
+            report(tasks)
+        active = [task for task in active if not task.done]
+        if not active or stop[0]:
+            return tasks
+        left = max_iter - max(task.n_iter for task in active)
+        if left <= 0:
+            return tasks
+        lanes = [active[i : i + LANES] for i in range(0, len(active), LANES)]
+
+        def solve(some: list[DescentTask], left: int = left) -> None:
+            _epochs(features, problems, some, norms, eps, left, seed, stop)
+
+        features.run(solve, lanes, np.inf)
+
+
+def _epochs(
+    features: Features,
+    problems: LinearProblems,
+    tasks: list[DescentTask],
+    norms: NDArray,
+    eps: NDArray,
+    left: int,
+    seed: int,
+    stop: NDArray,
+) -> None:
+    """Make epochs for problems side by side."""
+    X, row = features.X, problems.row
+    chosen = [task.number for task in tasks]
+    width = 1 if len(chosen) == 1 else LANES
+
+    def beside(values: NDArray) -> NDArray:
+        out = np.zeros((values.shape[1], width))
+        out[:, : len(chosen)] = values.T
+        return out
+
+    p, lo = beside(problems.p[chosen]), beside(problems.lo[chosen])
+    hi, ridge = beside(problems.hi[chosen]), beside(problems.ridge[chosen])
+    beta = beside(np.array([task.beta for task in tasks]))
+    w = beside(np.array([task.w for task in tasks]))
+    u = np.zeros(width)
+    if problems.n_shifts:
+        u[: len(chosen)] = [task.u[0] for task in tasks]
+    value = problems.value if problems.n_shifts else 0.0
+    state = np.array([seed + 1000003 * chosen[0] + tasks[0].n_iter], dtype=np.uint64)
+    bound = eps[chosen].min()
+    n_epochs, worst = descend(
+        X.data, X.indices, X.indptr, norms, w, u, value, p, lo, hi, ridge, row, beta,
+        bound, min(AT_A_TIME, left), state, stop,
+    )  # fmt: skip
+    for i, task in enumerate(tasks):
+        task.beta = beta[:, i].copy()
+        task.n_iter += n_epochs
+    if worst <= bound:
+        eps[chosen] = FALL * bound
+
+
+def _measure(
+    features: Features, problems: LinearProblems, tasks: list[DescentTask]
+) -> None:
+    """Compute weights anew from the coefficients, and the gap of each problem."""
+    p, lo, hi, ridge, row, group, value, _, _ = problems
+    by_row = np.array([np.bincount(row, task.beta, features.n) for task in tasks])
+    weights = features.combine(by_row)
+    scores = features.scores(weights)
+    free = np.empty(p.shape[1], dtype=np.bool_)
+    best = np.empty(p.shape[1])
+    for i, task in enumerate(tasks):
+        c = task.number
+        task.w = weights[i]
+        sums = np.bincount(group, task.beta, problems.n_shifts)
+        task.u = value * sums[: problems.n_shifts]
+        norm = 0.5 * (task.w @ task.w + task.u @ task.u)
+        loss, _ = respond(
+            scores[i], task.u, value, p[c], lo[c], hi[c], ridge[c], task.beta, 1.0,
+            row, group, best, free,
+        )  # fmt: skip
+        rest = p[c] @ task.beta + 0.5 * (ridge[c] * task.beta) @ task.beta
+        task.primal = norm + loss
+        task.dual = -norm - rest

@@ -1,0 +1,144 @@
+"""Which solver a linear machine takes, and the certificate of its solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.engines.cpu.linear.curvature import MOST_DIRECT
+from mercer.engines.cpu.linear.descent import coordinate_descent
+from mercer.engines.cpu.linear.features import Features
+from mercer.engines.cpu.linear.newton import newton
+from mercer.engines.cpu.linear.problems import LinearProblems
+
+__all__ = ["LinearFound", "solve_linear"]
+
+# With this many samples for each feature, Newton's method begins on some of them.
+SAMPLES_PER_FEATURE = 16
+# It begins with one of so many samples, and solves that problem roughly.
+ONE_OF = 8
+ROUGH = 0.02
+# Coordinate descent that has not ended after so many epochs leaves the rest to
+# Newton's method, whose steps cost more and do not slow down.
+SLOW = 200
+
+
+class LinearFound(NamedTuple):
+    """Solutions of linear problems, a row or a number for each."""
+
+    weights: NDArray[np.float64]  #: shape (k, d)
+    shifts: NDArray[np.float64]  #: shape (k, n_shifts)
+    beta: NDArray[np.float64]  #: coefficients, shape (k, m)
+    objective: NDArray[np.float64]  #: of the primal problems, shape (k,)
+    gap: NDArray[np.float64]  #: primal minus dual, shape (k,)
+    n_iter: int  #: rounds or epochs of the problem with most of them
+    converged: bool
+
+
+def solve_linear(
+    features: Features,
+    problems: LinearProblems,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    stop: NDArray,
+    weights: NDArray | None = None,
+    shifts: NDArray | None = None,
+    report: Callable[[list[Any]], None] | None = None,
+) -> LinearFound:
+    """Solve to gaps of at most ``tol`` times the primal objectives.
+
+    ``weights`` and ``shifts`` are where to begin.
+    """
+
+    def is_solved(task: Any) -> bool:
+        return task.gap <= tol * task.primal
+
+    if _takes_descent(features, problems):
+        limit = min(max_iter, SLOW)
+        tasks: list[Any] = coordinate_descent(
+            features, problems, is_solved, limit, seed, stop, report=report
+        )
+        left = max_iter - max(task.n_iter for task in tasks)
+        if not all(task.done for task in tasks) and left > 0 and not stop[0]:
+            tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
+    else:
+        if weights is None and features.n >= SAMPLES_PER_FEATURE * features.d:
+            weights, shifts = _rough_start(features, problems, max_iter, stop)
+        tasks = newton(
+            features, problems, is_solved, max_iter, stop, weights, shifts,
+            report=report,
+        )  # fmt: skip
+    return LinearFound(
+        np.array([task.w for task in tasks]),
+        np.array([task.u for task in tasks]),
+        np.array([task.beta for task in tasks]),
+        np.array([task.primal for task in tasks]),
+        np.array([max(task.gap, 0.0) for task in tasks]),
+        max(task.n_iter for task in tasks),
+        all(task.done for task in tasks),
+    )
+
+
+def _takes_descent(features: Features, problems: LinearProblems) -> bool:
+    """Tell whether coordinate descent is the faster way.
+
+    Single coordinates cannot keep fixed sums, which an unpenalised intercept needs.
+    """
+    is_free = problems.penalty or not problems.n_shifts
+    return bool(features.is_sparse and features.d > MOST_DIRECT and is_free)
+
+
+def _finish(
+    features: Features,
+    problems: LinearProblems,
+    rule: Callable[[Any], bool],
+    max_iter: int,
+    stop: NDArray,
+    tasks: list[Any],
+    report: Callable[[list[Any]], None] | None,
+) -> list[Any]:
+    """Let Newton's method solve what coordinate descent has left."""
+    rest = [task for task in tasks if not task.done]
+    chosen = [task.number for task in rest]
+    found = newton(
+        features,
+        problems.part(chosen),
+        rule,
+        max_iter,
+        stop,
+        np.array([task.w for task in rest]),
+        np.array([task.u for task in rest]),
+        np.array([task.beta for task in rest]),
+        report,
+    )
+    result = list(tasks)
+    for before, task in zip(rest, found, strict=True):
+        task.n_iter += before.n_iter
+        result[before.number] = task
+    return result
+
+
+def _rough_start(
+    features: Features, problems: LinearProblems, max_iter: int, stop: NDArray
+) -> tuple[NDArray, NDArray]:
+    """Return rough solutions of the problems on some of the samples."""
+    rows = np.arange(0, features.n, ONE_OF)
+    copies = problems.p.shape[1] // features.n
+    chosen = np.concatenate([rows + copy * features.n for copy in range(copies)])
+    some = problems._replace(
+        p=problems.p[:, chosen],
+        lo=ONE_OF * problems.lo[:, chosen],
+        hi=ONE_OF * problems.hi[:, chosen],
+        ridge=problems.ridge[:, chosen] / ONE_OF,
+        row=np.tile(np.arange(len(rows)), copies),
+        group=problems.group[chosen],
+    )
+    part = Features(features.X[rows], features.run_in_threads)
+    tasks = newton(
+        part, some, lambda task: task.gap <= ROUGH * task.primal, max_iter, stop
+    )
+    return np.array([task.w for task in tasks]), np.array([task.u for task in tasks])
