@@ -14,7 +14,19 @@ import mercer
 import mercer.selection
 
 STAND_INS = {
-    sklearn.svm: (mercer, ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"]),
+    sklearn.svm: (
+        mercer,
+        [
+            "SVC",
+            "NuSVC",
+            "SVR",
+            "NuSVR",
+            "OneClassSVM",
+            "LinearSVC",
+            "LinearSVR",
+            "l1_min_c",
+        ],
+    ),
     sklearn.decomposition: (mercer, ["KernelPCA"]),
     sklearn.model_selection: (
         mercer.selection,

@@ -24,7 +24,6 @@ class Suite(NamedTuple):
 SUITES = {
     "svm": Suite("sklearn.svm.tests.test_svm", 122),
     "sparse": Suite("sklearn.svm.tests.test_sparse", 158),
-    # It has no class of Mercer's, and shows that none is needed there.
     "bounds": Suite("sklearn.svm.tests.test_bounds", 22),
     "kernel PCA": Suite("sklearn.decomposition.tests.test_kernel_pca", 39),
     "search": Suite("sklearn.model_selection.tests.test_search", 141),

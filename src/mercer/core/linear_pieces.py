@@ -13,7 +13,8 @@ variable v, the primal problem has the loss
 
 .. math::
 
-    \ell_v(z) = \max_{lo \le \beta \le hi} \{ -\beta (z + p_v) - \tfrac12 r_v \beta^2 \}.
+    \ell_v(z) = \max_{lo \le \beta \le hi}
+        \{ -\beta (z + p_v) - \tfrac12 r_v \beta^2 \}.
 
 A loss without ridge has kinks.  The proximal term :math:`(\beta - base_v)^2 / 2\sigma`
 in the maximum smooths it.  The maximising :math:`\beta` is then a clipped linear

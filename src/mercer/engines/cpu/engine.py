@@ -13,7 +13,7 @@ from mercer.engines.cpu.certificates import refine
 from mercer.engines.cpu.linear.coordinates import solve_joint, solve_l1
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
-from mercer.engines.cpu.linear.solve import LinearFound, solve_linear
+from mercer.engines.cpu.linear.solve import LinearFound, Start, solve_linear
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
@@ -163,7 +163,7 @@ class CpuEngine:
         tol: float,
         max_iter: int,
         seed: int = 0,
-        start: tuple[NDArray, NDArray] | None = None,
+        start: Start | None = None,
         progress: Progress | None = None,
     ) -> LinearFound:
         """Return certified solutions of linear problems through their weights.
@@ -178,16 +178,14 @@ class CpuEngine:
             Largest number of rounds or epochs.
         seed : int, default=0
             Seed of the order in which coordinate descent visits samples.
-        start : tuple of two arrays, default=None
-            Weights and shifts to begin with.
+        start : Start, default=None
+            Weights, shifts and coefficients to begin with.
         progress : callable, default=None
             It is called with the tasks after each round.
         """
-        weights, shifts = (None, None) if start is None else start
         return solve_linear(
-            self.features(X), problems, tol, max_iter, seed, self.stop, weights,
-            shifts, progress,
-        )  # fmt: skip
+            self.features(X), problems, tol, max_iter, seed, self.stop, start, progress
+        )
 
     def solve_l1(self, X: Any, **problem: Any) -> LinearFound:
         """Return certified solutions of problems with an l1 penalty.

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.linear.problems import LinearProblems, with_intercept
-from mercer.engines.cpu.linear.solve import LinearFound
+from mercer.engines.cpu.linear.solve import LinearFound, Start
 from mercer.engines.engine import engine_of
 from mercer.runtime.arrays import as_dense
 from mercer.runtime.progress import FitProgress
@@ -61,6 +61,8 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         "random_state": ["random_state"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
     }
+
+    coef_: Any
 
     @abstractmethod
     def _plan(self, X: Any, y: Any, sample_weight: Any) -> LinearPlan:
@@ -155,8 +157,8 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         scaling = float(self.intercept_scaling) if self.fit_intercept else None
         return with_intercept(p, lo, hi, ridge, n, scaling, self.penalize_intercept)
 
-    def _start(self, plan: LinearPlan) -> tuple[NDArray, NDArray] | None:
-        """Return weights and shifts of an earlier fit, with ``warm_start``."""
+    def _start(self, plan: LinearPlan) -> Start | None:
+        """Return what an earlier fit has found, with ``warm_start``."""
         coef = getattr(self, "coef_", None)
         k, d = len(plan.weights), plan.X.shape[1]
         if not self.warm_start or coef is None:
@@ -165,13 +167,14 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         if k % len(coef) or coef.shape[1] != d:
             return None
         coef = np.tile(coef, (k // len(coef), 1))
+        beta = getattr(self, "_beta", None)
         if not self.fit_intercept:
-            return coef, np.zeros((k, 0))
+            return Start(coef, np.zeros((k, 0)), beta)
         bias = np.atleast_1d(self.intercept_)
         if len(coef) % len(bias):
             return None
         value = self.intercept_scaling if self.penalize_intercept else -1.0
-        return coef, np.tile(bias / value, k // len(bias))[:, None]
+        return Start(coef, np.tile(bias / value, k // len(bias))[:, None], beta)
 
     def _intercepts(self, found: LinearFound) -> NDArray:
         """Return the intercept of each problem."""
@@ -182,8 +185,10 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
 
     def _keep_common(self, plan: LinearPlan, found: LinearFound) -> None:
         for name in list(vars(self)):
-            if name.endswith("_") and name[0] != "_":
+            if name == "_beta" or (name.endswith("_") and name[0] != "_"):
                 delattr(self, name)
+        if self.warm_start and found.beta.size:
+            self._beta = found.beta
         self.__dict__.update(plan.learnt)
         self.n_iter_ = int(found.n_iter)
         self.converged_ = bool(found.converged)

@@ -102,7 +102,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Whether to enable ``predict_proba``. Each machine then needs five more problems,
         and ``predict`` returns the most probable class.
     warm_start : bool, default=False
-        Whether to begin with the weights of the fit before.
+        Whether to begin with what the fit before has found. The coefficients of all
+        samples are then kept for the next fit.
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
@@ -283,7 +284,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if self.multi_class == "crammer_singer":
             for name, wrong in (
                 ("probability", self.probability),
-                ("penalize_intercept", self.fit_intercept and not self.penalize_intercept),
+                (
+                    "penalize_intercept",
+                    self.fit_intercept and not self.penalize_intercept,
+                ),
             ):
                 if wrong:
                     raise ValueError(
@@ -296,8 +300,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if allowed and (self.dual == "auto" or bool(self.dual) in allowed):
             return
         reason = (
-            f"The combination of penalty={self.penalty!r} and loss={self.loss!r} is not "
-            "supported"
+            f"The combination of penalty={self.penalty!r} and loss={self.loss!r} is "
+            "not supported"
         )
         if allowed:
             reason = reason.replace("is not", "are not") + f" when dual={self.dual}"

@@ -62,7 +62,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
     penalize_intercept : bool, default=True
         Whether the intercept is penalised.
     warm_start : bool, default=False
-        Whether to begin with the weights of the fit before.
+        Whether to begin with what the fit before has found. The coefficients of all
+        samples are then kept for the next fit.
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.

@@ -48,7 +48,11 @@ class Curvature:
 
     def is_direct(self, task: Any) -> bool:
         """Tell whether one of the two matrices is small enough to be factorised."""
-        return self.size <= MOST_DIRECT or np.count_nonzero(task.free) <= MOST_DIRECT
+        return self.size <= MOST_DIRECT or self._n_free(task) <= MOST_DIRECT
+
+    @staticmethod
+    def _n_free(task: Any) -> int:
+        return int(np.count_nonzero(task.free))
 
     def solve(self, steps: list[tuple[Any, NDArray]]) -> NDArray:
         """Return the directions of some problems."""
@@ -62,17 +66,19 @@ class Curvature:
             way = self._through_features if i in chosen else self._through_samples
             result[i] = way(task, gradient)
 
-        self.features.run(direction, list(range(len(steps))), np.inf)
+        work = len(steps) * min(self.size, max(self._n_free(t) for t, _ in steps)) ** 3
+        self.features.run(direction, list(range(len(steps))), work)
         return result
 
     def _is_wide(self, task: Any) -> bool:
         """Tell whether products of features take less time than those of samples."""
         if self.size > MOST_DIRECT:
             return False
-        free = int(np.count_nonzero(task.free))
+        free = self._n_free(task)
         new = free
         if task.number in self._inside:
-            new = min(free, np.count_nonzero(self._inside[task.number] != task.free))
+            changed = self._inside[task.number] != task.free
+            new = min(free, int(np.count_nonzero(changed)))
         d = self.size
         return new * d * d + d**3 / 3 < 2 * free * free * d + free**3 / 3
 
@@ -82,7 +88,7 @@ class Curvature:
 
     def _update(self, tasks: list[Any]) -> None:
         """Bring the products of features of all tasks up to date, in shared threads."""
-        changes = []
+        changes: list[tuple] = []
         for task in tasks:
             c = task.number
             inside = self._inside.get(c)
@@ -153,7 +159,9 @@ class Curvature:
         panels = [
             slice(k, min(k + PANEL, self.size)) for k in range(0, self.size, PANEL)
         ]
-        jobs = [(panel, c) for panel in panels for c in {change[0] for change in changes}]
+        jobs = [
+            (panel, c) for panel in panels for c in {change[0] for change in changes}
+        ]
 
         def add(job: tuple[slice, int]) -> None:
             panel, c = job
@@ -174,7 +182,12 @@ class Curvature:
         return _solve_definite(matrix, -gradient)
 
     def _through_samples(self, task: Any, gradient: NDArray) -> NDArray:
-        r"""Use :math:`(P + Z'SZ)^{-1} = P^{-1} - P^{-1}Z'(S^{-1} + ZP^{-1}Z')^{-1}ZP^{-1}`."""
+        r"""Solve with a matrix of samples, by the identity of Woodbury.
+
+        .. math::
+
+            (P + Z'SZ)^{-1} = P^{-1} - P^{-1} Z' (S^{-1} + Z P^{-1} Z')^{-1} Z P^{-1}
+        """
         free = np.flatnonzero(task.free)
         scaled = -gradient / self._penalty
         if not len(free):

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from mercer.core.linear_pieces import respond, step_length
 from mercer.engines.cpu.linear.curvature import Curvature, conjugate_gradients
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
+from mercer.runtime.validation import check_finite
 
 __all__ = ["NewtonTask", "newton"]
 
@@ -38,6 +38,8 @@ INNER_PART = 0.5
 GROWTH = 3.0
 # Largest sigma, in units of the inverse squared length of a sample.
 LARGEST_SIGMA = 1e8
+# Factor of the first sigma where coefficients are given.
+WARM = 30.0
 # Sums of groups may be off by this fraction of the mass.
 SUM_ERROR = 1e-10
 
@@ -62,8 +64,9 @@ class NewtonTask:
     rest: float = np.inf
     n_iter: int = 0
     done: bool = False
-    stuck: bool = False
-    waits: bool = False  #: whether the base has just changed
+    stuck: bool = False  #: whether only rounding errors are left of the gradient
+    seems_done: bool = False
+    is_fresh: bool = True  #: whether the decision values are computed from the weights
 
     @property
     def gap(self) -> float:
@@ -89,21 +92,26 @@ def newton(
     """Solve all problems from given weights or coefficients, or from 0.
 
     ``rule`` decides when a problem is solved; ``max_iter`` is the largest number of
-    rounds.
+    rounds. Decision values follow the weights from round to round. A problem that seems
+    solved gets one more round, in which they are computed afresh.
     """
     solver = _Newton(features, problems, weights, shifts, beta)
     tasks = solver.tasks
-    for _ in range(max_iter + 1):
-        active = [task for task in tasks if not (task.done or task.stuck)]
+    active = tasks
+    for number in range(1, max(max_iter, 1) + 1):
         solver.evaluate(active)
         for task in active:
-            task.done = rule(task)
+            task.n_iter = min(number, max_iter)
+            is_solved = solver.sums_hold(task) and rule(task)
+            task.done = is_solved and task.is_fresh
+            task.seems_done = is_solved
         if report is not None:
             report(tasks)
-        active = [task for task in active if not task.done]
-        if not active or stop[0] or max(t.n_iter for t in active) >= max_iter:
+        active = [task for task in active if not (task.done or task.stuck)]
+        if not active or stop[0] or number >= max_iter:
             break
-        solver.improve(active)
+        solver.improve([task for task in active if not task.seems_done])
+        solver.renew([task for task in active if task.seems_done or task.stuck])
     return tasks
 
 
@@ -125,10 +133,16 @@ class _Newton:
         # A typical squared length, which has no outliers' influence.
         norms = features.squared_norms()
         self.length = max(float(np.median(norms)), float(norms.mean()) * 1e-3, 1e-300)
+        check_finite("weights or intercepts", norms)
         sigma = self._first_sigma()
+        if beta is not None:
+            # These coefficients are known to be good: stay close to them.
+            sigma = WARM * sigma
         weights = np.zeros((k, d)) if weights is None else weights
         shifts = np.zeros((k, e)) if shifts is None else shifts
-        scores = features.scores(weights) if weights.any() else np.zeros((k, features.n))
+        scores = (
+            features.scores(weights) if weights.any() else np.zeros((k, features.n))
+        )
         self.tasks = [
             NewtonTask(
                 number=c,
@@ -215,13 +229,11 @@ class _Newton:
         task.base = task.beta.copy()
         least = self.length / LARGEST_SIGMA
         task.inverse = max(task.inverse / GROWTH, min(least, task.inverse))
-        task.waits = True
 
     def improve(self, tasks: list[NewtonTask]) -> None:
         """Make one Newton step for each problem."""
         steps = []
         for task in tasks:
-            task.waits = False
             gradient = self.gradient(task)
             if self._wants_new_base(task, gradient):
                 self._move_base(task)
@@ -229,6 +241,17 @@ class _Newton:
                 steps.append((task, gradient))
         if not steps:
             return
+        self._step(steps)
+
+    def renew(self, tasks: list[NewtonTask]) -> None:
+        """Compute decision values afresh from the weights."""
+        late = [task for task in tasks if not task.is_fresh]
+        if late:
+            scores = self.features.scores(np.array([task.w for task in late]))
+            for task, score in zip(late, scores, strict=True):
+                task.score, task.is_fresh, task.stuck = score, True, False
+
+    def _step(self, steps: list[tuple[NewtonTask, NDArray]]) -> None:
         directions = self._directions(steps)
         d = self.features.d
         along = self.features.scores(np.ascontiguousarray(directions[:, :d]))
@@ -242,7 +265,9 @@ class _Newton:
     def _directions(self, steps: list[tuple[NewtonTask, NDArray]]) -> NDArray:
         """Return Newton directions, exact where that is cheap enough."""
         result = np.empty((len(steps), len(steps[0][1])))
-        direct = [i for i, (task, _) in enumerate(steps) if self.curvature.is_direct(task)]
+        direct = [
+            i for i, (task, _) in enumerate(steps) if self.curvature.is_direct(task)
+        ]
         others = [i for i in range(len(steps)) if i not in set(direct)]
         if direct:
             solved = self.curvature.solve([steps[i] for i in direct])
@@ -262,7 +287,6 @@ class _Newton:
             task.score, along, task.u, du, value, p[c], lo[c], hi[c], ridge[c],
             task.base, task.inverse, row, group, constant, linear,
         )  # fmt: skip
-        task.n_iter += 1
         if t == 0.0:
             # Only rounding errors are left of the gradient.
             if task.inverse and not np.array_equal(task.base, task.beta):
@@ -273,3 +297,4 @@ class _Newton:
         task.w += t * dw
         task.u += t * du
         task.score += t * along
+        task.is_fresh = False

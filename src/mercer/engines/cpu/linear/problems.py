@@ -59,7 +59,7 @@ def from_dual(problem: DualProblem) -> LinearProblems:
         group=problem.group,
         value=-1.0,
         penalty=0.0,
-        totals=totals[None],
+        totals=totals[None].astype(np.float64),
     )
 
 
@@ -72,7 +72,7 @@ def with_intercept(
     scaling: float | None,
     is_penalised: bool,
 ) -> LinearProblems:
-    """Return problems on ``n`` samples with an intercept, or with ``scaling=None`` none.
+    """Return problems on ``n`` samples, with ``scaling=None`` without intercept.
 
     There may be several variables for each sample, one copy of all samples after
     another.

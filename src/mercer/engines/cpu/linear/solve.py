@@ -14,7 +14,7 @@ from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.newton import newton
 from mercer.engines.cpu.linear.problems import LinearProblems
 
-__all__ = ["LinearFound", "solve_linear"]
+__all__ = ["LinearFound", "Start", "solve_linear"]
 
 # With this many samples for each feature, Newton's method begins on some of them.
 SAMPLES_PER_FEATURE = 16
@@ -24,6 +24,14 @@ ROUGH = 0.02
 # Coordinate descent that has not ended after so many epochs leaves the rest to
 # Newton's method, whose steps cost more and do not slow down.
 SLOW = 200
+
+
+class Start(NamedTuple):
+    """Where a solver begins: weights, shifts and coefficients, each with k rows."""
+
+    weights: Any
+    shifts: Any
+    beta: NDArray | None
 
 
 class LinearFound(NamedTuple):
@@ -45,13 +53,12 @@ def solve_linear(
     max_iter: int,
     seed: int,
     stop: NDArray,
-    weights: NDArray | None = None,
-    shifts: NDArray | None = None,
+    start: Start | None = None,
     report: Callable[[list[Any]], None] | None = None,
 ) -> LinearFound:
     """Solve to gaps of at most ``tol`` times the primal objectives.
 
-    ``weights`` and ``shifts`` are where to begin.
+    ``start`` is where to begin.
     """
 
     def is_solved(task: Any) -> bool:
@@ -60,17 +67,19 @@ def solve_linear(
     if _takes_descent(features, problems):
         limit = min(max_iter, SLOW)
         tasks: list[Any] = coordinate_descent(
-            features, problems, is_solved, limit, seed, stop, report=report
-        )
+            features, problems, is_solved, limit, seed, stop,
+            None if start is None else _clipped(start.beta, problems), report,
+        )  # fmt: skip
         left = max_iter - max(task.n_iter for task in tasks)
         if not all(task.done for task in tasks) and left > 0 and not stop[0]:
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
     else:
-        if weights is None and features.n >= SAMPLES_PER_FEATURE * features.d:
-            weights, shifts = _rough_start(features, problems, max_iter, stop)
+        if start is None and features.n >= SAMPLES_PER_FEATURE * features.d:
+            start = _rough_start(features, problems, max_iter, stop)
+        weights, shifts, beta = start or Start(None, None, None)
         tasks = newton(
             features, problems, is_solved, max_iter, stop, weights, shifts,
-            report=report,
+            _clipped(beta, problems), report,
         )  # fmt: skip
     return LinearFound(
         np.array([task.w for task in tasks]),
@@ -122,9 +131,16 @@ def _finish(
     return result
 
 
+def _clipped(beta: NDArray | None, problems: LinearProblems) -> NDArray | None:
+    """Return coefficients of another fit, within the bounds of these problems."""
+    if beta is None or beta.shape != problems.p.shape:
+        return None
+    return np.clip(beta, problems.lo, problems.hi)
+
+
 def _rough_start(
     features: Features, problems: LinearProblems, max_iter: int, stop: NDArray
-) -> tuple[NDArray, NDArray]:
+) -> Start:
     """Return rough solutions of the problems on some of the samples."""
     rows = np.arange(0, features.n, ONE_OF)
     copies = problems.p.shape[1] // features.n
@@ -141,4 +157,6 @@ def _rough_start(
     tasks = newton(
         part, some, lambda task: task.gap <= ROUGH * task.primal, max_iter, stop
     )
-    return np.array([task.w for task in tasks]), np.array([task.u for task in tasks])
+    return Start(
+        np.array([task.w for task in tasks]), np.array([task.u for task in tasks]), None
+    )
