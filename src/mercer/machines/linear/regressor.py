@@ -42,9 +42,9 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Largest duality gap, relative to the objective.
     C : float, default=1.0
         Penalty of deviations.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
-            default="epsilon_insensitive"
-        The loss of deviations.
+    loss : str, default="epsilon_insensitive"
+        The loss of deviations: "epsilon_insensitive", or its square,
+        "squared_epsilon_insensitive".
     fit_intercept : bool, default=True
         Whether there is an intercept.
     intercept_scaling : float, default=1.0
