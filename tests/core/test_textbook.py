@@ -32,7 +32,8 @@ def run(name, K, problem, tol=1e-3, max_iter=100_000, stop=False, seed=2**60 + 7
     else:
         state = np.array([seed], dtype=np.uint64)
         solve = textbook.IN_MEMORY[name]
-        out = solve(K, problem, beta, f, tol, max_iter, state, flag)
+        rows = textbook.held_rows(K)
+        out = solve(rows, problem, beta, f, tol, max_iter, state, flag)
     return beta, f, Outcome(*out)
 
 
@@ -202,7 +203,8 @@ def test_stop_flag_set_by_another_thread():
     outcome = []
 
     def work():
-        arguments = (K, problem, beta, f, 1e-12, 10**12, state, stop)
+        rows = textbook.held_rows(K)
+        arguments = (rows, problem, beta, f, 1e-12, 10**12, state, stop)
         outcome.extend(textbook.random_pair(*arguments))
 
     worker = threading.Thread(target=work, daemon=True)
@@ -314,3 +316,48 @@ def test_draws_are_uniform():
         counts[textbook._draw(state, 5), textbook._draw(state, 5)] += 1
     # Chi-squared with 24 degrees of freedom.
     assert np.sum((counts - 200.0) ** 2 / 200.0) < 60.0
+
+
+def by_compiled_rows(name, rows, problem):
+    """Solve on rows that a compiled solver asks for."""
+    beta = problem.start.copy()
+    f = np.zeros(len(beta))
+    state = np.array([11], dtype=np.uint64)
+    stop = np.zeros(1, dtype=np.uint8)
+    solve = textbook.COMPILED[name]
+    out = Outcome(*solve(rows, problem, beta, f, 1e-3, 100_000, state, stop))
+    return beta, out
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.7])
+@pytest.mark.parametrize("name", EVERY)
+def test_rows_held_kept_or_forgotten_lead_to_the_same_solution(name, gamma):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(40, 3)), labels(rng, 40)
+    problem = naive.c_svc(y, np.full(40, 2.0))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    K = np.exp(-gamma * distances) if gamma else X @ X.T
+    held, out = by_compiled_rows(name, textbook.held_rows(K), problem)
+    kept_rows = textbook.computed_rows(X, gamma, keeps=True)
+    kept, kept_out = by_compiled_rows(name, kept_rows, problem)
+    asked_rows = textbook.computed_rows(X, gamma, keeps=False)
+    asked, asked_out = by_compiled_rows(name, asked_rows, problem)
+    assert kept_rows.diag == pytest.approx(K.diagonal())
+    # Rows that are kept are computed once, other rows twice for each step.
+    assert kept_rows.computed[0] == kept_rows.is_held.sum() <= len(X)
+    if name != "random":  # which counts draws
+        assert asked_rows.computed[0] == 2 * asked_out.n_iter
+    assert asked_out == kept_out and np.array_equal(asked, kept)
+    assert naive.objective(problem, K, kept) == pytest.approx(
+        naive.objective(problem, K, held), rel=1e-2 if name == "simplified" else 1e-3
+    )
+    if name in EXACT:
+        assert out.gap <= 1e-3 and kept_out.gap <= 1e-3
+
+
+@pytest.mark.parametrize("name", ["wss1", "wss2"])
+def test_compiled_rows_and_rows_of_a_function_take_the_same_steps(name):
+    K, problem = classification(3, 30)
+    expected, _, out = run(name, K, problem)
+    found, compiled = by_compiled_rows(name, textbook.held_rows(K), problem)
+    assert np.array_equal(found, expected) and compiled.n_iter == out.n_iter

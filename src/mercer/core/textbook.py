@@ -25,17 +25,22 @@ The solvers differ in how they choose the pair:
   at :math:`b_{up} = \min G` or :math:`b_{low} = \max G`, both taken over :math:`I_0`
   and the last pair only.  ``f`` is kept for all rows, where the text keeps it on
   :math:`I_0`: steps take more work, and examinations take none.
-* :func:`first_order` takes the pair that violates most (WSS 1 of Fan, Chen & Lin 2005).
-* :func:`second_order` takes the same ``i``, and the ``j`` with the largest gain
+* :func:`most_violating` takes the pair that violates most (WSS 1 of Fan, Chen & Lin
+  2005).
+* :func:`largest_gain` takes the same ``i``, and the ``j`` with the largest gain
   :math:`(G_j - G_i)^2 / 2a` (WSS 2).
 
-The last two ask for Gram rows one at a time; the others need the whole matrix.  The
-texts have one group of variables.  Here both variables of a pair are from the same
+All five take :class:`Rows`, which hold the Gram matrix or compute a row when a solver
+asks for it, and count the rows that were computed; the choice of the pair is then the
+only difference between two runs.  :func:`first_order` and :func:`second_order` are the
+last two for rows that come from a Python function.  The texts have one group of
+variables.  Here both variables of a pair are from the same
 group, and each group has its own bias or thresholds, so that every solver takes every
 problem of the library.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +50,14 @@ from mercer.core.problem import DualProblem
 
 __all__ = [
     "BY_ROWS",
+    "COMPILED",
     "IN_MEMORY",
+    "Rows",
+    "computed_rows",
     "first_order",
+    "held_rows",
+    "largest_gain",
+    "most_violating",
     "platt",
     "random_pair",
     "second_order",
@@ -63,9 +74,44 @@ HALF_WORD = np.uint64(32)
 NOT_ZERO = np.uint64(0x9E3779B97F4A7C15)
 
 
+class Rows(NamedTuple):
+    """Rows of a Gram matrix that are held, or computed when a solver asks for them.
+
+    With ``keeps`` a row is computed once and stays; otherwise every request computes
+    it, and the last two rows can be used at the same time.
+    """
+
+    values: NDArray  #: (n, n) with ``keeps``, else (2, n)
+    is_held: NDArray  #: (n,), whether a row is in ``values``
+    diag: NDArray  #: (n,)
+    X: NDArray  #: (n, n_features), or (0, 0) if all rows are held
+    gamma: float  #: the Gaussian kernel's, or 0 for the linear kernel
+    keeps: bool
+    computed: NDArray  #: (1,), the number of rows that were computed
+
+
+def held_rows(K: NDArray) -> Rows:
+    """Return the rows of a Gram matrix that is in memory, shape (n, n)."""
+    n = len(K)
+    none = np.zeros((0, 0), dtype=K.dtype)
+    diag = np.ascontiguousarray(K.diagonal())
+    count = np.zeros(1, dtype=np.int64)
+    return Rows(K, np.ones(n, dtype=np.bool_), diag, none, 0.0, True, count)
+
+
+def computed_rows(X: NDArray, gamma: float, keeps: bool) -> Rows:
+    """Return rows of a Gaussian or, with ``gamma`` 0, a linear kernel: none is held."""
+    n = len(X)
+    diag = np.ones(n, X.dtype) if gamma else np.einsum("ij,ij->i", X, X)
+    values = np.empty((n if keeps else 2, n), dtype=X.dtype)
+    count = np.zeros(1, dtype=np.int64)
+    held = np.zeros(n, dtype=np.bool_)
+    return Rows(values, held, diag, X, float(gamma), keeps, count)
+
+
 @jit
 def random_pair(
-    K: NDArray,
+    K: Rows,
     problem: DualProblem,
     beta: NDArray,
     f: NDArray,
@@ -76,7 +122,7 @@ def random_pair(
 ):
     """Make steps on random pairs of one group; check the gap after every ``m`` draws.
 
-    ``K`` is the Gram matrix, shape (n_rows, n_rows).  ``beta`` and ``f`` change in
+    ``K`` gives the rows of the Gram matrix.  ``beta`` and ``f`` change in
     place.  ``seed_state`` holds one uint64.  Another thread may set ``stop[0]`` to end
     the run.  Return the fields of ``smo.Outcome``; ``n_iter`` counts all draws.
     """
@@ -101,7 +147,7 @@ def random_pair(
 
 @jit
 def simplified(
-    K: NDArray,
+    K: Rows,
     problem: DualProblem,
     beta: NDArray,
     f: NDArray,
@@ -150,7 +196,7 @@ def simplified(
 
 @jit
 def platt(
-    K: NDArray,
+    K: Rows,
     problem: DualProblem,
     beta: NDArray,
     f: NDArray,
@@ -199,6 +245,60 @@ def platt(
     return n_iter, gap, False
 
 
+@jit
+def most_violating(
+    K: Rows,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    seed_state: NDArray,
+    stop: NDArray,
+):
+    """Make steps on the pair that violates most.
+
+    Arguments and result are those of :func:`random_pair`, but there are no random
+    draws; ``n_iter`` counts steps.
+    """
+    n_iter = 0
+    while True:
+        gap, i, j = _widest(problem, beta, f)
+        if gap <= tol or n_iter >= max_iter or stop[0] != 0:
+            return n_iter, gap, False
+        Ki, Kj = _row(K, problem.row[i]), _row(K, problem.row[j])
+        if not _move(problem, beta, f, Ki, Kj, i, j):
+            return n_iter, gap, True
+        n_iter += 1
+
+
+@jit
+def largest_gain(
+    K: Rows,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    seed_state: NDArray,
+    stop: NDArray,
+):
+    """Make steps on the variable that violates most and its partner of largest gain.
+
+    Arguments and result are those of :func:`most_violating`.
+    """
+    n_iter = 0
+    while True:
+        gap, i, j = _widest(problem, beta, f)
+        if gap <= tol or n_iter >= max_iter or stop[0] != 0:
+            return n_iter, gap, False
+        Ki = _row(K, problem.row[i])
+        j = _best_partner(problem, beta, f, Ki, K.diag, i)
+        if not _move(problem, beta, f, Ki, _row(K, problem.row[j]), i, j):
+            return n_iter, gap, True
+        n_iter += 1
+
+
 def first_order(
     row: Callable[[int], NDArray],
     diag: NDArray,
@@ -209,7 +309,7 @@ def first_order(
     max_iter: int,
     stop: NDArray,
 ) -> tuple[int, float, bool]:
-    """Make steps on the pair that violates most.
+    """Make the steps of :func:`most_violating` on rows from a Python function.
 
     ``row(r)`` returns row ``r`` of the Gram matrix, shape (n_rows,).  ``diag`` is its
     diagonal, which this rule does not need.  ``beta`` and ``f`` change in place.
@@ -228,7 +328,7 @@ def second_order(
     max_iter: int,
     stop: NDArray,
 ) -> tuple[int, float, bool]:
-    """Make steps on the variable that violates most and its partner of largest gain.
+    """Make the steps of :func:`largest_gain` on rows from a Python function.
 
     Arguments and result are those of :func:`first_order`.
     """
@@ -248,6 +348,39 @@ def _by_rows(row, diag, problem, beta, f, tol, max_iter, stop):
         if not _move(problem, beta, f, Ki, row(problem.row[j]), i, j):
             return n_iter, gap, True
         n_iter += 1
+
+
+@jit
+def _row(K, r):
+    """Return row ``r``, computed if it is not held; see :class:`Rows`."""
+    if K.keeps:
+        if not K.is_held[r]:
+            _compute_row(K, r, K.values[r])
+            K.is_held[r] = True
+        return K.values[r]
+    # Two rows in turn: a pair needs both at the same time.
+    out = K.values[K.computed[0] % 2]
+    _compute_row(K, r, out)
+    return out
+
+
+@jit
+def _compute_row(K, r, out):
+    """Write a row of the Gaussian or the linear kernel, and count it."""
+    X = K.X
+    x = X[r]
+    for t in range(len(out)):
+        z = X[t]
+        total = X.dtype.type(0)
+        if K.gamma > 0.0:
+            for k in range(len(x)):
+                total += (x[k] - z[k]) * (x[k] - z[k])
+            out[t] = np.exp(-K.gamma * total)
+        else:
+            for k in range(len(x)):
+                total += x[k] * z[k]
+            out[t] = total
+    K.computed[0] += 1
 
 
 @jit
@@ -379,13 +512,13 @@ def _step(K, problem, beta, f, i, j, tol):
         i, j = j, i
     if i == j or abs(violation) <= tol or beta[i] >= hi[i] or beta[j] <= lo[j]:
         return False
-    return _move(problem, beta, f, K[row[i]], K[row[j]], i, j)
+    return _move(problem, beta, f, _row(K, row[i]), _row(K, row[j]), i, j)
 
 
 @jit
 def _is_stuck(K, problem, beta, f, i, j):
     """Tell whether the step on a pair is too small to change ``beta``."""
-    Ki, Kj = K[problem.row[i]], K[problem.row[j]]
+    Ki, Kj = _row(K, problem.row[i]), _row(K, problem.row[j])
     _, new_i, new_j = _target(problem, beta, f, Ki, Kj, i, j)
     return new_i == beta[i] and new_j == beta[j]
 
@@ -460,4 +593,5 @@ def _draw(state, n):
 
 
 IN_MEMORY = {"random": random_pair, "simplified": simplified, "platt": platt}
+COMPILED = {**IN_MEMORY, "wss1": most_violating, "wss2": largest_gain}
 BY_ROWS = {"wss1": first_order, "wss2": second_order}

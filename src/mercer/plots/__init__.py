@@ -21,6 +21,7 @@ from mercer.plots.ablation import AblationDisplay
 from mercer.plots.bars import BarsDisplay
 from mercer.plots.convergence import ConvergenceDisplay
 from mercer.plots.curves import CurvesDisplay
+from mercer.plots.dots import DotsDisplay
 from mercer.plots.embedding import EmbeddingDisplay
 from mercer.plots.heatmap import HeatMapDisplay
 from mercer.plots.history import FitHistory, trace_fit
@@ -39,6 +40,7 @@ __all__ = [
     "CurvesDisplay",
     "DecisionBoundaryDisplay",
     "DecisionRegionsDisplay",
+    "DotsDisplay",
     "EmbeddingDisplay",
     "FitHistory",
     "HeatMapDisplay",

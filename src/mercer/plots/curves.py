@@ -99,13 +99,16 @@ class CurvesDisplay(Display):
         ax = self._open(ax)
         styles = line_styles(len(self.curves))
         self.lines_ = [
-            ax.plot(x, y, label=name, markersize=4, **style)[0]
+            ax.plot(x, y, label=name, markersize=4, clip_on=False, **style)[0]
             for (name, (x, y)), style in zip(self.curves.items(), styles, strict=True)
         ]
+        ends = [e for x, _ in self.curves.values() for e in (np.min(x), np.max(x))]
         if log_x:
             ax.set_xscale("log")
         if log_y:
             ax.set_yscale("log")
+        if min(ends) < max(ends):
+            ax.set_xlim(min(ends), max(ends))  # the axis ends where the curves do
         ax.set(xlabel=self.xlabel, ylabel=self.ylabel, title=title)
         ax.grid(alpha=0.3)
         self.legend_ = None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from mercer.plots.style import STYLE
+from mercer.plots.style import INK, STYLE
 
 __all__ = ["figure_bytes", "inline_svg"]
 
@@ -44,12 +44,14 @@ def inline_svg(
     plot: Callable[..., Any],
     *args: Any,
     figsize: tuple[float, float] = (4.4, 3.1),
+    projection: str | None = None,
     **kwargs: Any,
 ) -> str:
     """Return a figure as an SVG element for a page of HTML.
 
     The element has no size, so that the page decides on it; its text remains text, and
-    its background is transparent.
+    its background is transparent. Axes and their text have the colour of the page's
+    text, so that the figure suits a dark page too.
 
     Parameters
     ----------
@@ -59,6 +61,8 @@ def inline_svg(
         Arguments of ``plot``.
     figsize : pair of float, default=(4.4, 3.1)
         Width and height in inches. The text has 9 points at this size.
+    projection : str, default=None
+        The kind of axes, such as "3d"; None is the plane.
 
     Examples
     --------
@@ -68,8 +72,10 @@ def inline_svg(
     >>> svg[:36]
     '<svg role="img" aria-label="Weights"'
     """
-    content, title = _render(plot, args, kwargs, figsize, "svg", transparent=True)
-    svg = content.decode()
+    content, title = _render(
+        plot, args, kwargs, figsize, "svg", transparent=True, projection=projection
+    )
+    svg = content.decode().replace(INK, "currentColor")
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
@@ -85,6 +91,7 @@ def _render(
     figsize: tuple[float, float],
     ending: str,
     transparent: bool,
+    projection: str | None = None,
 ) -> tuple[bytes, str]:
     """Return the content of a file with the figure, and the title of the axes."""
     import matplotlib
@@ -93,14 +100,14 @@ def _render(
     with matplotlib.rc_context(STYLE):
         # A figure that pyplot does not know needs no screen and leaves no state.
         figure = Figure(figsize=figsize, layout="constrained")
-        ax = figure.add_subplot()
+        ax = figure.add_subplot(projection=projection)
         plot(*args, ax=ax, **kwargs)
         _make_room(figure)
         out = io.BytesIO()
         # Without a date two files of the same figure are the same.
         metadata = {"metadata": {"Date": None}} if ending == "svg" else {}
         figure.savefig(out, format=ending, dpi=DPI, transparent=transparent, **metadata)
-    return out.getvalue(), ax.get_title(loc="left")
+    return out.getvalue(), ax.get_title(loc="left") or ax.get_title()
 
 
 def _make_room(figure: Any) -> None:

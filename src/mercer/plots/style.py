@@ -17,6 +17,7 @@ __all__ = [
     "COLORS",
     "COUNT_SHADES",
     "HATCHES",
+    "INK",
     "LINES",
     "MARKERS",
     "SHADES",
@@ -59,6 +60,8 @@ HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++")
 SHADES = "cividis"
 #: The colour map of counts, in which 0 is white.
 COUNT_SHADES = "Blues"
+#: The colour of axes and of text outside them; pages replace it by the text's colour.
+INK = "#1d1f23"
 #: Settings of matplotlib for the figures that Mercer writes to files and pages.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -67,8 +70,12 @@ STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": "#555",
-    "axes.labelcolor": "#222",
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "axes.titlesize": 10,
     "axes.titlelocation": "left",
     "axes.axisbelow": True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 __all__ = [
@@ -24,21 +24,46 @@ class Unavailable(RuntimeError):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: our values and the published ones, by column.
+    """A row of a table: our values by column, and facts about the fit.
 
-    ``n_test`` is the number of samples behind our percentages, by column if the numbers
-    differ. ``n_published`` is that number for the report; None means the same as ours.
+    Published values are not part of a row. The page finds them under ``table`` and
+    ``key``, so that a corrected number needs no new run.
+
+    Attributes
+    ----------
+    table, label : str
+        The name of the table, and the words at the beginning of the row. A label that
+        depends on the data is made from the data, not typed.
+    values : mapping of str to number or str
+        What was found, by column.
+    n_test : int or mapping of str to int, default=None
+        Number of samples behind our percentages, by column if the numbers differ.
+    seconds : float, default=None
+        How long the fit took, without compilation.
+    gap : float, default=None
+        Largest duality gap of the machines, as a fraction of their objective.
+    converged : bool, default=None
+        Whether every machine reached its tolerance; None if that has no meaning.
+    note : str, default=""
+        A remark below the table.
+    key : str, default=""
+        The name of the published row; "" means the label.
     """
 
     table: str
     label: str
     values: Mapping[str, Any]
-    published: Mapping[str, float] = field(default_factory=dict)
     n_test: int | Mapping[str, int] | None = None
-    n_published: int | None = None
     seconds: float | None = None
     gap: float | None = None
+    converged: bool | None = None
     note: str = ""
+    key: str = ""
+
+    @property
+    def published_as(self) -> str:
+        """The name under which the report has this row."""
+        return self.key or self.label
 
     def counted_on(self, column: str) -> int | None:
         """Return the number of samples behind our percentage in a column."""
@@ -49,11 +74,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels that share a caption; each panel is the text of an SVG image."""
+    """Panels that share a caption; each panel is the text of an SVG image.
+
+    ``table`` names the table that the figure belongs to: the page shows the figure
+    below that table, or after all tables if it belongs to none.
+    """
 
     name: str
     caption: str
     panels: tuple[str, ...]
+    table: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +113,7 @@ def to_json(item: Item) -> dict[str, Any]:
 def from_json(stored: Mapping[str, Any]) -> Item:
     """Return the item from which :func:`to_json` made these values.
 
-    >>> row = Row("main", "linear", {"test": 90.5}, {"test": 90.7}, n_test=1000)
+    >>> row = Row("main", "linear", {"test": 90.5}, n_test=1000)
     >>> from_json(to_json(row)) == row
     True
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mercer.studies.data import Data
+from mercer.studies.published import Late, Published, Source
 from mercer.studies.results import Item
 
 __all__ = ["ResultTable", "Run", "Step", "Study"]
@@ -48,6 +49,11 @@ class Run:
             return quick
         return full if self.data.is_full else sample
 
+    @property
+    def kind(self) -> str:
+        """Which of the three settings :meth:`pick` returns: its name."""
+        return self.pick("full", "sample", "quick")
+
 
 class Step(NamedTuple):
     """A part of a study that is run and stored by itself, and may fail by itself.
@@ -76,12 +82,20 @@ class ResultTable(NamedTuple):
 
 
 class Study(NamedTuple):
-    """One published report, and the steps that compute its results again."""
+    """One published report, and the steps that compute its results again.
+
+    ``published`` has the report's numbers by table, row and column; ``telling`` names
+    the three figures that the page shows first.
+    """
 
     name: str
     title: str
     about: str
+    source: Source
     protocol: Sequence[str]
     errata: Sequence[str]
     tables: Sequence[ResultTable]
+    published: Mapping[str, Mapping[str, Mapping[str, Published]]]
+    telling: Sequence[str]
+    late: Sequence[Late]
     steps: Callable[[Run], list[Step]]

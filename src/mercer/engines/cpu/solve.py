@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import Solution, is_feasible, layout
 from mercer.core.smo import solve_and_polish
-from mercer.core.textbook import BY_ROWS, IN_MEMORY
+from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
     all_of,
     are_convex,
@@ -450,7 +450,8 @@ def _in_memory(
             rows = task.gram_rows(np.arange(len(f)))
             K = np.ascontiguousarray(K[np.ix_(rows, rows)])
         seed = np.array([settings.seed], dtype=np.uint64)
-        outcome = IN_MEMORY[solver](K, problem, beta, f, tol, steps, seed, stop)
+        rows_of = held_rows(K)
+        outcome = IN_MEMORY[solver](rows_of, problem, beta, f, tol, steps, seed, stop)
     task.note(outcome, tol)
 
 

@@ -13,7 +13,7 @@ from mercer.studies.ecoc_digits.protocol import GRIDS, MOST_SEARCHED, N_TEST, SI
 from mercer.studies.features import pixels
 from mercer.studies.study import Run
 
-__all__ = ["Digits", "decide", "digits", "share_alone", "tuned"]
+__all__ = ["Digits", "claims_alone", "decide", "digits", "share_alone", "tuned"]
 
 
 class Digits(NamedTuple):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mercer import SVC, SVDD, OneClassSVM
 from mercer.datasets import make_moons
 from mercer.plots import DecisionRegionsDisplay, OneClassDisplay
+from mercer.studies.measures import timed_fit
 from mercer.studies.panels import plane_panel
 from mercer.studies.results import Figure, Item, Row
 from mercer.studies.study import Run
@@ -21,6 +20,7 @@ __all__ = ["balls"]
 def balls(run: Run) -> Iterator[Item]:
     """Compare hard and soft SVDD, one-class SVM and a two-class machine."""
     X, y = make_moons(run.pick(200, 200, 80), noise=0.12, random_state=run.seed)
+    X_new, y_new = make_moons(2000, noise=0.12, random_state=run.seed + 1)
     own, n = X[y == 0], int((y == 0).sum())
     gamma = 1.5
     hard = SVDD(kernel="rbf", gamma=gamma)
@@ -37,18 +37,11 @@ def balls(run: Run) -> Iterator[Item]:
     }
     panels = []
     for name, model in ways.items():
-        started = time.perf_counter()
-        model.fit(own)
-        seconds = time.perf_counter() - started
+        fitted = timed_fit(model, own)
         # Samples on the boundary count as inside, within the tolerance.
-        inside = model.decision_function(X) >= -model.tol
-        yield Row(
-            "balls",
-            name,
-            _caught(inside, y == 0),
-            seconds=seconds,
-            gap=float(model.dual_gap_),
-        )
+        inside, new = (model.decision_function(Z) >= -model.tol for Z in (X, X_new))
+        values = _caught(inside, y == 0) | _caught(new, y_new == 0, "new_")
+        yield Row("balls", name, values, **fitted.facts)
         panels.append(
             plane_panel(
                 OneClassDisplay.from_estimator,
@@ -59,9 +52,11 @@ def balls(run: Run) -> Iterator[Item]:
                 title=name,
             )
         )
-    machine = SVC(kernel="rbf", gamma=gamma).fit(X, y)
+    machine = SVC(kernel="rbf", gamma=gamma)
+    fitted = timed_fit(machine, X, y)
     values = _caught(machine.predict(X) == 0, y == 0)
-    yield Row("balls", "two-class SVM", values, gap=float(np.sum(machine.dual_gap_)))
+    values |= _caught(machine.predict(X_new) == 0, y_new == 0, "new_")
+    yield Row("balls", "two-class SVM", values, **fitted.facts)
     panels.append(
         plane_panel(
             DecisionRegionsDisplay.from_estimator,
@@ -77,13 +72,14 @@ def balls(run: Run) -> Iterator[Item]:
         "crosses are outliers, and grey triangles are the other class. The machine of "
         "the last panel is trained on both classes.",
         tuple(panels),
+        "balls",
     )
 
 
-def _caught(inside: NDArray, own: NDArray) -> dict[str, float]:
+def _caught(inside: NDArray, own: NDArray, prefix: str = "") -> dict[str, float]:
     """Return precision and recall of the enclosed class in per cent."""
     right = float((inside & own).sum())
     return {
-        "precision": 100 * right / max(inside.sum(), 1),
-        "recall": 100 * right / own.sum(),
+        f"{prefix}precision": 100 * right / max(inside.sum(), 1),
+        f"{prefix}recall": 100 * right / own.sum(),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +12,12 @@ from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.datasets import make_moons, noisy_stream
 from mercer.plots import DecisionRegionsDisplay
 from mercer.studies.choices import choose
-from mercer.studies.measures import percent, timed_fit
+from mercer.studies.measures import percent, relative_gap, seconds_of
 from mercer.studies.panels import curves_panel, plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.study import Run
 
-__all__ = ["best", "online_machines", "passive"]
+__all__ = ["best", "control", "online_machines", "passive", "repeats"]
 
 VARIANTS = {"pa": "classic", "pa1": "first relaxation", "pa2": "second relaxation"}
 N_TRAIN, N_TEST, GROUP = 200, 100, 20
@@ -48,46 +47,93 @@ def learn(model: Any, X: NDArray, y: NDArray, group: int) -> Any:
     return model
 
 
+def control(run: Run) -> Iterator[Item]:
+    """Draw the samples, with and without noise, and a machine that sees all at once."""
+    X, y, X_test, y_test = stream(run)
+    reference = SVC(kernel="linear").fit(X, y)
+    score = percent(reference.predict(X_test), y_test)
+    draw = DecisionRegionsDisplay.from_estimator
+    panels = (
+        plane_panel(draw, reference, X, y, title=f"{len(y)} training samples"),
+        plane_panel(
+            draw, reference, X_test, y_test, title=f"{len(y_test)} test samples"
+        ),
+    )
+    yield Figure(
+        "control",
+        "The samples of the passive-aggressive machines; a tenth has a wrong label. "
+        "The regions are those of a linear SVC that sees all training samples at once; "
+        f"its test accuracy is {score:.1f} %.",
+        panels,
+        "passive",
+    )
+
+
 def passive(run: Run) -> Iterator[Item]:
     """Compare the three updates for several C, sample by sample and in groups."""
     X, y, X_test, y_test = stream(run)
+    draw = DecisionRegionsDisplay.from_estimator
     panels: list[str] = []
-    by_C: dict[str, list[float]] = {name: [] for name in ("pa1", "pa2")}
-    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: run.pick(1, 1, 4)]
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
-            made = [
-                PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
-                for _ in range(2)
-            ]
-            started = time.perf_counter()
-            model = learn(made[0], X, y, 1)
-            seconds = time.perf_counter() - started
-            grouped = learn(made[1], X, y, GROUP)
+
+            def make(variant: str = variant, kernel: str | None = kernel) -> Any:
+                return PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
+
+            def by_sample(make: Any = make) -> Any:
+                return learn(make(), X, y, 1)
+
+            seconds = seconds_of(by_sample)
+            model, grouped = by_sample(), learn(make(), X, y, GROUP)
             values = {
                 "train": percent(model.predict(X), y),
                 "test": percent(model.predict(X_test), y_test),
                 "grouped": percent(grouped.predict(X_test), y_test),
             }
             label = f"{name}, {'linear' if kernel is None else 'Gaussian kernel'}"
-            yield Row("passive", label, values, seconds=seconds)
+            yield Row("passive", label, values, len(y_test), seconds=seconds)
             if kernel is None:
-                panels.append(
-                    plane_panel(
-                        DecisionRegionsDisplay.from_estimator, model, X, y, title=name
+                for part, Z, t in (("training", X, y), ("test", X_test, y_test)):
+                    panels.append(
+                        plane_panel(draw, model, Z, t, title=f"{name}, {part}")
                     )
-                )
-    for variant, scores in by_C.items():
-        for C in Cs:
-            model = learn(PassiveAggressiveClassifier(C, variant), X, y, 1)
-            scores.append(percent(model.predict(X_test), y_test))
-    series = {VARIANTS[v]: (Cs, s) for v, s in by_C.items()}
-    panels.append(curves_panel(series, "C", "test %", "The effect of C", log_x=True))
     yield Figure(
         "passive",
-        "Passive-aggressive machines after one pass over 200 samples with C = 0.1; a "
-        "tenth of the samples have wrong labels. The last panel varies C.",
+        f"Passive-aggressive machines after one pass over {len(y)} samples with C = "
+        "0.1, on training and on test samples.",
         tuple(panels),
+        "passive",
+    )
+    panels = [
+        plane_panel(
+            draw,
+            learn(PassiveAggressiveClassifier(C, "pa2"), X, y, 1),
+            X,
+            y,
+            title=f"second relaxation, C = {C:g}",
+        )
+        for C in (0.01, 0.1, 1.0, 10.0)
+    ]
+    yield Figure(
+        "passive-C", "The second relaxation for several C.", tuple(panels), "passive"
+    )
+    Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: run.pick(1, 1, 4)]
+    by_C = {
+        VARIANTS[variant]: [
+            percent(
+                learn(PassiveAggressiveClassifier(C, variant), X, y, 1).predict(X_test),
+                y_test,
+            )
+            for C in Cs
+        ]
+        for variant in ("pa1", "pa2")
+    }
+    curves = {name: (Cs, scores) for name, scores in by_C.items()}
+    yield Figure(
+        "passive-curve",
+        f"Accuracy of both relaxations on {len(y_test)} test samples against C.",
+        (curves_panel(curves, "C", "test %", "The effect of C", log_x=True),),
+        "passive",
     )
     free = learn(PassiveAggressiveClassifier(1.0, "pa"), X, y, 1)
     large = learn(PassiveAggressiveClassifier(1e9, "pa2"), X, y, 1)
@@ -113,70 +159,104 @@ def moons(run: Run, n: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
 def online_machines(run: Run) -> Iterator[Item]:
     """Measure LASVM and online SMO over n, from nothing and from a fitted half."""
     sizes = run.pick((100, 200, 500, 1000, 2000), (100, 200, 500, 1000), (50, 100))
-    starts = {"from nothing": 0.0, "half of the set fitted first": 0.5}
-    train: dict[str, list[float]] = {}
-    infer: dict[str, list[float]] = {}
-    scores: dict[str, float] = {}
+    ways: dict[str, tuple[str, float] | None] = {"SVC, all at once": None}
+    ways |= {
+        f"{title}, {start}": (method, part)
+        for method, title in (("lasvm", "LASVM"), ("smo", "online SMO"))
+        for start, part in (("from nothing", 0.0), ("half fitted first", 0.5))
+    }
+    train: dict[str, list[float]] = {name: [] for name in ways}
+    infer: dict[str, list[float]] = {name: [] for name in ways}
+    predicted: dict[str, NDArray] = {}
+    y_test = np.zeros(0)
     for n in sizes:
         X, y, X_test, y_test = moons(run, n)
-        models: dict[str, Any] = {"SVC, all at once": None}
-        models |= {
-            f"{m}, {s}": (m, part)
-            for m in ("lasvm", "smo")
-            for s, part in starts.items()
-        }
-        for name, how in models.items():
-            started = time.perf_counter()
-            if how is None:
-                model: Any = SVC(C=1.0, gamma=1.0).fit(X, y)
-            else:
-                model = OnlineSVC(C=1.0, kernel="rbf", gamma=1.0, method=how[0])
-                first = int(how[1] * n)
-                if first:
-                    model.fit(X[:first], y[:first])
-                learn(model, X[first:], y[first:], 1)
-                model.finish()
-            seconds = time.perf_counter() - started
-            train.setdefault(name, []).append(seconds)
-            started = time.perf_counter()
-            scores[name] = percent(model.predict(X_test), y_test)
-            infer.setdefault(name, []).append(time.perf_counter() - started)
+        for name, how in ways.items():
+
+            def work(X: Any = X, y: Any = y, how: Any = how) -> Any:
+                if how is None:
+                    return SVC(C=1.0, gamma=1.0).fit(X, y)
+                method, part = how
+                return taught(X, y, first=int(part * len(y)), method=method)
+
+            train[name].append(seconds_of(work))
+            model = work()
+            infer[name].append(seconds_of(model.predict, X_test))
+            predicted[name] = model.predict(X_test)
             if n == sizes[-1]:
                 held = len(model.support_) if how is None else len(model.samples_)
                 values = {
                     "n": n,
-                    "test": scores[name],
+                    "test": percent(predicted[name], y_test),
                     "held": held,
                     "infer": infer[name][-1],
                 }
-                gap = getattr(model, "dual_gap_", None)
-                yield Row(
-                    "online",
-                    name,
-                    values,
-                    seconds=seconds,
-                    gap=None if gap is None else float(np.sum(gap)),
-                )
+                seconds, gap = train[name][-1], relative_gap(model)
+                yield Row("online", name, values, len(y_test), seconds, gap)
     words = ("training samples", "seconds")
-    series = [{k: (sizes, v) for k, v in t.items()} for t in (train, infer)]
-    panels = (
+    panels = tuple(
         curves_panel(
-            series[0], *words, "Training, sample by sample", log_x=True, log_y=True
-        ),
-        curves_panel(
-            series[1], *words, "Inference, 1,000 samples", log_x=True, log_y=True
-        ),
+            {k: (sizes, v) for k, v in times.items()},
+            *words,
+            title,
+            log_x=True,
+            log_y=True,
+        )
+        for times, title in (
+            (train, "Training, sample by sample"),
+            (infer, "Inference, 1,000 samples"),
+        )
     )
-    yield Figure("online", "Times of online machines on two noisy moons.", panels)
-    spread = max(scores.values()) - min(scores.values())
+    caption = "Times of online machines on two noisy moons."
+    yield Figure("online", caption, panels, "online")
+    scores = {name: percent(found, y_test) for name, found in predicted.items()}
+    whole = scores.pop("SVC, all at once")
+    spread = max(abs(score - whole) for score in scores.values())
     yield Finding(
-        "Online learning gives no significant results, for want of good parameters.",
+        "Online learning gives no significant results, because of badly fixed "
+        "parameters.",
         spread > 2.0,
-        f"With the same parameters, LASVM and online SMO end within {spread:.1f} "
-        "points of the machine that saw all samples at once.",
+        "With the same parameters, LASVM and online SMO end within "
+        f"{spread:.1f} points of the machine that saw all samples at once.",
         "A difference of at most two points, about two standard errors of 1,000 "
         "samples, counts as equal.",
     )
+
+
+def taught(
+    X: NDArray, y: NDArray, first: int = 0, method: str = "lasvm", **more: Any
+) -> OnlineSVC:
+    """Return a machine that fits the first samples at once, the rest one by one."""
+    settings: dict[str, Any] = {"C": 1.0, "gamma": 1.0, **more}
+    model = OnlineSVC(kernel="rbf", method=method, **settings)
+    if first:
+        model.fit(X[:first], y[:first])
+    if first < len(y):
+        learn(model, X[first:], y[first:], 1)
+    return model.finish()
+
+
+def repeats(run: Run) -> Iterator[Item]:
+    """Show a batch that weighs more than single samples, and repeated samples."""
+    n = run.pick(500, 500, 60)
+    X, y, X_test, y_test = moons(run, n)
+    half, twice = n // 2, np.tile(np.arange(n), 2)
+    ways: dict[str, Any] = {
+        f"{n} samples, half as a batch first": taught(X, y, half),
+        "the same, the batch with weight 5": taught(X, y, half, batch_weight=5.0),
+        "every sample twice, repetitions skipped": taught(X[twice], y[twice], half),
+        "every sample twice, repetitions added": taught(
+            X[twice], y[twice], half, duplicates="add"
+        ),
+    }
+    base = next(iter(ways.values())).decision_function(X_test)
+    for name, model in ways.items():
+        values = {
+            "test": percent(model.predict(X_test), y_test),
+            "held": len(model.samples_),
+            "apart": float(np.abs(model.decision_function(X_test) - base).max()),
+        }
+        yield Row("repeats", name, values, len(y_test), gap=relative_gap(model))
 
 
 def best(run: Run) -> Iterator[Item]:
@@ -184,15 +264,20 @@ def best(run: Run) -> Iterator[Item]:
     X, y, X_test, y_test = moons(run, run.pick(1000, 1000, 100))
     grid: dict[str, list] = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
     choice = choose(SVC(), grid, X, y, 5)
-    fitted = timed_fit(OnlineSVC(kernel="rbf", **choice.settings), X, y)
+
+    def work() -> OnlineSVC:
+        return taught(X, y, method="lasvm", **choice.settings)
+
+    seconds, model = seconds_of(work), work()
     values = {
-        "test": percent(fitted.model.predict(X_test), y_test),
+        "test": percent(model.predict(X_test), y_test),
         "setting": str(choice),
     }
     yield Row(
         "best",
-        "Two noisy moons: LASVM, chosen by five folds",
+        f"Two noisy moons, {len(y):,} samples one by one: LASVM, chosen by five folds",
         values,
-        seconds=fitted.seconds,
-        gap=fitted.gap,
+        len(y_test),
+        seconds,
+        relative_gap(model),
     )

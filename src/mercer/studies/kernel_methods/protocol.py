@@ -1,14 +1,17 @@
-"""The protocol of the study ``kernel-methods``; its report printed no numbers."""
+"""The protocol of the study ``kernel-methods``."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from mercer.studies.kernel_methods.published import PUBLISHED, SOURCE
 from mercer.studies.study import ResultTable
 
-__all__ = ["GAMMAS", "KERNELS", "STATEMENT"]
+__all__ = ["DRAWN_GAMMAS", "GAMMAS", "KERNELS", "STATEMENT"]
 
 GAMMAS = (0.5, 1, 2, 3, 5, 7, 10, 13, 16, 20, 30)
+# The values of γ that have pictures of their own.
+DRAWN_GAMMAS = (0.5, 2, 7, 13)
 KERNELS: dict[str, dict[str, Any]] = {
     "cosine": {"kernel": "cosine"},
     "polynomial": {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1},
@@ -24,6 +27,7 @@ STATEMENT: dict[str, Any] = {
         "passive-aggressive and online support vector machines. The report has "
         "pictures but no tables of numbers."
     ),
+    "source": SOURCE,
     "protocol": (
         "PCA is computed from covariance eigenvalues and by SVD, kernel PCA with "
         "cosine, polynomial and Gaussian kernels; time and variance are measured "
@@ -36,8 +40,9 @@ STATEMENT: dict[str, Any] = {
         "Passive-aggressive machines see 200 training and 100 test samples with noise. "
         "They use three updates, sample by sample or in groups, with and without a "
         "kernel.",
-        "LASVM and online SMO learn n samples, starting from nothing or from a machine "
-        "fitted on half of them.",
+        "LASVM and online SMO learn n samples one by one, starting from nothing or "
+        "from a machine fitted on half of them; a batch may weigh more than single "
+        "samples, and a sample that is known already is skipped or added.",
     ),
     "errata": (
         "Passive-aggressive machines update on any positive loss, not only on a wrong "
@@ -64,13 +69,27 @@ STATEMENT: dict[str, Any] = {
             ("variance",),
         ),
         ResultTable(
-            "clusters", "Clusters: labels that differ", {"error": "error %"}, ("error",)
+            "clusters",
+            "Clusters: labels that differ",
+            {"error": "error %"},
+            ("error",),
+            note="“Tuned” takes the γ whose clusters are cut off best, without labels "
+            '(gamma="tune").',
         ),
         ResultTable(
             "balls",
             "Machines that enclose one class",
-            {"precision": "precision %", "recall": "recall %"},
-            ("precision", "recall"),
+            {
+                "precision": "precision, training %",
+                "recall": "recall, training %",
+                "new_precision": "precision, new samples %",
+                "new_recall": "recall, new samples %",
+            },
+            ("precision", "recall", "new_precision", "new_recall"),
+            note="The first two columns are on the samples that the machines were "
+            "trained on, as in the report’s pictures; the others are on 2,000 new "
+            "Precision also counts samples of the other class, which only the "
+            "two-class machine has seen.",
         ),
         ResultTable(
             "passive",
@@ -92,6 +111,19 @@ STATEMENT: dict[str, Any] = {
                 "infer": "inference, s",
             },
             ("test",),
+            note="“Held” are the samples that a machine keeps: support vectors, and "
+            "for online machines those that may still become some.",
+        ),
+        ResultTable(
+            "repeats",
+            "LASVM with a heavy batch, and with repeated samples",
+            {"test": "test %", "held": "samples held", "apart": "largest change"},
+            ("test",),
+            note="The largest change is that of a decision value on test samples, "
+            "beside the first row.",
         ),
     ),
+    "published": PUBLISHED,
+    "telling": ("clusters-rings", "balls", "online"),
+    "late": (),
 }

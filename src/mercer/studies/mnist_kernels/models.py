@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from mercer import SVC
+import mercer
+from mercer import SVC, gram_matrix
 from mercer.datasets import stratified_folds
 from mercer.images import HOG, Rescale, Views
+from mercer.kernels import parse
 from mercer.studies.data import Images
-from mercer.studies.measures import percent
-from mercer.studies.mnist_kernels.protocol import C_MINUS, STEPS
+from mercer.studies.measures import Fitted, percent, timed_fit
+from mercer.studies.mnist_kernels.protocol import (
+    C_MINUS,
+    CELLS,
+    CHOSEN,
+    CLEAN_CANDIDATES,
+    ENTRIES,
+    K1,
+    K2,
+    K3,
+    LIMITS,
+    LINEAR_NOTE,
+    PENALTIES,
+    STEPS,
+)
 from mercer.studies.study import Run
 
-__all__ = ["cleaning", "cross_validate", "features", "images", "one_vs_rest"]
+__all__ = [
+    "Chosen",
+    "Scored",
+    "chosen",
+    "chosen_penalty",
+    "features",
+    "images",
+    "many_kernels",
+    "one_vs_rest",
+    "scored",
+]
 
 
 def images(run: Run) -> Images:
@@ -29,20 +54,64 @@ def images(run: Run) -> Images:
     return run.share("images", make)
 
 
-def cleaning(clean: tuple[str, ...]) -> Pipeline:
+class Chosen(NamedTuple):
+    """What the report leaves open: clean-up, cells of HOG, and every score of them."""
+
+    clean: tuple[str, ...]
+    cells: tuple[int, int]
+    table: list[tuple[str, float, bool]]
+
+
+def chosen(run: Run) -> Chosen:
+    """Choose clean-up and cells by three folds of training images."""
+
+    def make() -> Chosen:
+        data = images(run)
+        n = run.pick(2000, 2000, 100)
+        rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
+        kernel = parse(f"{K1} * {K2}")
+
+        def score(clean: tuple[str, ...], cells: tuple[int, int]) -> float:
+            F = cleaning(clean, cells).fit_transform(data.X[rows])
+            K = gram_matrix(kernel, F)
+            model = SVC(C=C_MINUS, kernel="precomputed")
+            return cross_validate(run, model, K, data.y[rows], 3)
+
+        cleans = {clean: score(clean, CELLS[0]) for clean in CLEAN_CANDIDATES}
+        best = max(cleans, key=cleans.__getitem__)
+        sizes = {cells: score(best, cells) for cells in CELLS}
+        finest = max(sizes, key=sizes.__getitem__)
+        table = [
+            (f"clean-up: {', '.join(clean) or 'none'}", value, clean == best)
+            for clean, value in cleans.items()
+        ]
+        table += [
+            (f"HOG: cells of {side} pixels, {bins} directions", value, cells == finest)
+            for cells, value in sizes.items()
+            for side, bins in [cells]
+        ]
+        return Chosen(best, finest, table)
+
+    return run.share("chosen", make)
+
+
+def cleaning(clean: tuple[str, ...], cells: tuple[int, int]) -> Pipeline:
     """Return a pipeline with these steps of the clean-up and the two views."""
-    views = Views(raw=Rescale(), hog=HOG(4, 1, 9, "L2", interpolation=True))
+    side, bins = cells
+    views = Views(raw=Rescale(), hog=HOG(side, 1, bins, "L2", interpolation=True))
     return make_pipeline(*(STEPS[name] for name in clean), views)
 
 
 def features(run: Run, clean: tuple[str, ...]) -> tuple[Any, Any]:
     """Return training and test images after clean-up, as pixels and as HOG."""
+    found = chosen(run)
+    own = found.clean if clean == CHOSEN else clean
 
     def make() -> tuple[Any, Any]:
-        data, pipeline = images(run), cleaning(clean)
+        data, pipeline = images(run), cleaning(own, found.cells)
         return pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
 
-    return run.share(f"features {clean}", make)
+    return run.share(f"features {own}", make)
 
 
 def one_vs_rest(run: Run, beta: float, **more: Any) -> SVC:
@@ -51,10 +120,78 @@ def one_vs_rest(run: Run, beta: float, **more: Any) -> SVC:
     return SVC(C=C_MINUS, kernel="precomputed", random_state=run.seed, **chosen)
 
 
-def cross_validate(run: Run, model: Any, K: NDArray, y: NDArray) -> float:
-    """Return Acc1: the accuracy by five folds of one Gram matrix."""
+def cross_validate(
+    run: Run, model: Any, K: NDArray, y: NDArray, n_folds: int = 5
+) -> float:
+    """Return the accuracy by folds of one Gram matrix; by five folds it is Acc1."""
+    n_folds = run.pick(n_folds, n_folds, 2)
     found = np.empty_like(y)
-    for train, test in stratified_folds(y, run.pick(5, 5, 2), random_state=run.seed):
+    for train, test in stratified_folds(y, n_folds, random_state=run.seed):
         model.fit(K[np.ix_(train, train)], y[train])
         found[test] = model.predict(K[np.ix_(test, train)])
     return percent(found, y)
+
+
+class Scored(NamedTuple):
+    """A kernel of the report's table: its accuracies, predictions and fit."""
+
+    acc1: float
+    acc2: float
+    predicted: NDArray
+    fitted: Fitted
+
+
+def scored(run: Run, label: str) -> Scored:
+    """Score one kernel: Acc1 by five folds, Acc2 on test images."""
+
+    def make() -> Scored:
+        entry, data = ENTRIES[label], images(run)
+        X, X_test = features(run, entry.clean)
+        kernel = parse(entry.kernel)
+        K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
+        limits = LIMITS if entry.note is LINEAR_NOTE else {}
+        model = one_vs_rest(run, entry.beta, **limits)
+        acc1 = cross_validate(run, model, K, data.y)
+        fitted = timed_fit(model, K, data.y)
+        found = model.predict(K_test)
+        return Scored(acc1, percent(found, data.y_test), found, fitted)
+
+    return run.share(f"scored {label}", make)
+
+
+def many_kernels(run: Run, penalty: float, **more: Any) -> mercer.MKLClassifier:
+    """Return the report's MKL: each machine has weights of its own with a penalty."""
+    how: dict[str, Any] = {"decode": "platt", **more}
+    return mercer.MKLClassifier(
+        [parse(K1), parse(K2), parse(K3)],
+        method="smo",
+        p=2,
+        penalty=penalty,
+        normalize=None,
+        weights="per-task",
+        C=C_MINUS,
+        multiclass="ovr",
+        positive_weight=3.0,
+        random_state=run.seed,
+        **how,
+    )
+
+
+def chosen_penalty(run: Run) -> tuple[float, dict[float, float]]:
+    """Choose λ of MKL by three folds of training images; return it and all scores."""
+
+    def make() -> tuple[float, dict[float, float]]:
+        data, (X, _) = images(run), features(run, CHOSEN)
+        n = run.pick(1500, 1000, 60)
+        rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
+        y, scores = data.y[rows], {}
+        for penalty in PENALTIES:
+            found = np.empty_like(y)
+            for train, test in stratified_folds(y, 3, random_state=run.seed):
+                model = many_kernels(run, penalty, decode="margin")
+                model.fit(X[rows[train]], y[train])
+                found[test] = model.predict(X[rows[test]])
+            scores[penalty] = percent(found, y)
+        return max(scores, key=scores.__getitem__), scores
+
+    return run.share("penalty", make)

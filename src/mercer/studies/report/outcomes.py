@@ -21,6 +21,7 @@ class Outcome(NamedTuple):
     seconds: float
     items: Sequence[Item] = ()
     message: str = ""
+    is_reused: bool = False  #: whether an earlier run had stored it
 
 
 class StudyReport(NamedTuple):
@@ -48,6 +49,11 @@ class Report(NamedTuple):
     computer: dict[str, Any]
     page: Path
     n_left: int = 0  #: the number of steps that did not run because of an interruption
+
+    @property
+    def n_reused(self) -> int:
+        """The number of steps whose results an earlier run had stored."""
+        return sum(o.is_reused for report in self.studies for o in report.outcomes)
 
     @property
     def failed(self) -> list[str]:

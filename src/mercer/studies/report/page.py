@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mercer.studies.published import Late, Published
 from mercer.studies.report.comparison import Comparison, compare
+from mercer.studies.report.downloads import csv_link
 from mercer.studies.report.outcomes import Report, StudyReport
+from mercer.studies.report.overview import Point, draw_overview
 from mercer.studies.results import Figure, Finding, Row
-from mercer.studies.study import ResultTable
+from mercer.studies.study import ResultTable, Study
 
 __all__ = ["Cell", "Section", "render", "summarise"]
 
@@ -22,28 +26,48 @@ class Cell(NamedTuple):
     value: str
     published: str = ""
     comparison: Comparison | None = None
+    is_known: bool = True  #: whether the report says how many samples it tested on
 
 
 class Line(NamedTuple):
     """A row of a table as the page shows it."""
 
     label: str
+    anchor: str
     cells: list[Cell]
     seconds: str
     gap: str
+    converged: bool | None
     note: str
 
 
 class ShownTable(NamedTuple):
-    """A table as the page shows it.
-
-    ``compared`` says for each column whether it has published values.
-    """
+    """A table as the page shows it, without empty columns and rows, and its figures."""
 
     table: ResultTable
     headings: list[str]
-    compared: list[bool]
     lines: list[Line]
+    figures: list[Figure]
+    csv: str
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any row has a time."""
+        return any(line.seconds for line in self.lines)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether any row has a duality gap."""
+        return any(line.gap for line in self.lines)
+
+    @property
+    def assumes_sizes(self) -> bool:
+        """Whether any comparison rests on a size that the report does not say."""
+        return any(
+            cell.comparison and not cell.is_known
+            for line in self.lines
+            for cell in line.cells
+        )
 
 
 class Trouble(NamedTuple):
@@ -58,10 +82,17 @@ class Section(NamedTuple):
     """Everything that the page shows of one study."""
 
     report: StudyReport
+    telling: list[Figure]
     tables: list[ShownTable]
     figures: list[Figure]
     findings: list[Finding]
     troubles: list[Trouble]
+
+    @property
+    def counts(self) -> dict[bool | None, int]:
+        """How many claims hold, do not hold, and are not decided."""
+        verdicts = [finding.holds for finding in self.findings]
+        return {holds: verdicts.count(holds) for holds in (True, False, None)}
 
 
 class Best(NamedTuple):
@@ -72,15 +103,24 @@ class Best(NamedTuple):
     cell: Cell
 
 
+class Below(NamedTuple):
+    """A published figure that was not reached."""
+
+    study: str
+    anchor: str
+    where: str
+    note: str
+    cell: Cell
+
+
 class Summary(NamedTuple):
     """The first section of the page."""
 
     counts: dict[str, int]
-    below: list[tuple[str, str, str, Cell]]
+    points: list[Point]
+    below: list[Below]
     best: list[Best]
-    refuted: list[tuple[str, Finding]]
-    undecided: list[tuple[str, Finding]]
-    held: int
+    claims: dict[bool | None, int]
     n_failed: int
     n_unavailable: int
 
@@ -101,22 +141,51 @@ def render(report: Report) -> str:
     environment.filters["signed"] = lambda v: f"{v:+.2f}".replace("-", "−")
     environment.filters["duration"] = _duration
     sections = [_section(study) for study in report.studies]
+    summary = summarise(sections)
+    pictures = [
+        draw_overview(summary.points, narrow) if summary.points else ""
+        for narrow in (False, True)
+    ]
     return environment.get_template(TEMPLATE).render(
-        report=report, sections=sections, summary=summarise(sections)
+        report=report,
+        sections=sections,
+        summary=summary,
+        pictures=pictures,
+        late=_late([section.report.study for section in sections]),
     )
+
+
+def _late(studies: Sequence[Study]) -> list[tuple[Late, list[str]]]:
+    """Return choices made after seeing test scores, with the studies they concern."""
+    found: dict[Late, list[str]] = {}
+    for study in studies:
+        for choice in study.late:
+            found.setdefault(choice, []).append(study.name)
+    return list(found.items())
 
 
 def _section(report: StudyReport) -> Section:
     items = [item for outcome in report.outcomes for item in outcome.items]
     rows = [item for item in items if isinstance(item, Row)]
+    figures = [item for item in items if isinstance(item, Figure)]
+    telling = [f for name in report.study.telling for f in figures if f.name == name]
+    others = [figure for figure in figures if figure not in telling]
     tables = [
-        _shown(table, [row for row in rows if row.table == table.name])
+        _shown(
+            report.study,
+            table,
+            [row for row in rows if row.table == table.name],
+            [figure for figure in others if figure.table == table.name],
+        )
         for table in report.study.tables
     ]
+    shown = [table for table in tables if table.lines]
+    placed = [figure for table in shown for figure in table.figures]
     return Section(
         report,
-        [shown for shown in tables if shown.lines],
-        [item for item in items if isinstance(item, Figure)],
+        telling,
+        shown,
+        [figure for figure in others if figure not in placed],
         [item for item in items if isinstance(item, Finding)],
         _troubles(report),
     )
@@ -132,30 +201,93 @@ def _troubles(report: StudyReport) -> list[Trouble]:
     return [Trouble(*key, steps) for key, steps in found.items()]
 
 
-def _shown(table: ResultTable, rows: Sequence[Row]) -> ShownTable:
-    compared = [any(key in row.published for row in rows) for key in table.columns]
-    lines = [
-        Line(
-            row.label,
-            [_cell(row, key, table) for key in table.columns],
-            "" if row.seconds is None else _duration(row.seconds),
-            "" if row.gap is None else f"{row.gap:.1e}",
-            row.note,
-        )
-        for row in rows
+def _shown(
+    study: Study, table: ResultTable, rows: Sequence[Row], figures: list[Figure]
+) -> ShownTable:
+    published = study.published.get(table.name, {})
+    lines = []
+    for row in rows:
+        theirs = published.get(row.published_as, {})
+        cells = [_cell(row, key, table, theirs) for key in table.columns]
+        if any(cell.value for cell in cells):
+            lines.append(_line(study, row, cells))
+    kept = [
+        k
+        for k in range(len(table.columns))
+        if any(line.cells[k].value or line.cells[k].published for line in lines)
     ]
-    return ShownTable(table, list(table.columns.values()), compared, lines)
+    headings = [list(table.columns.values())[k] for k in kept]
+    lines = [line._replace(cells=[line.cells[k] for k in kept]) for line in lines]
+    return ShownTable(
+        table, headings, lines, figures, _csv(study, table, headings, lines)
+    )
 
 
-def _cell(row: Row, key: str, table: ResultTable) -> Cell:
-    ours, theirs = row.values.get(key), row.published.get(key)
-    comparison = None
+def _line(study: Study, row: Row, cells: list[Cell]) -> Line:
+    return Line(
+        row.label,
+        anchor_of(study.name, row.table, row.label),
+        cells,
+        "" if row.seconds is None else _duration(row.seconds),
+        "" if row.gap is None else f"{row.gap:.1e}",
+        row.converged,
+        row.note,
+    )
+
+
+def anchor_of(study: str, table: str, label: str) -> str:
+    """Return the name of a row for links; letters of any language stay.
+
+    >>> anchor_of("a", "b", "K1⊙K2; β = 3")
+    'a-b-K1-K2-β-3'
+    """
+    return re.sub(r"\W+", "-", f"{study}-{table}-{label}").strip("-")
+
+
+def _csv(
+    study: Study, table: ResultTable, headings: Sequence[str], lines: Sequence[Line]
+) -> str:
+    """Return a link that contains the table as a CSV file."""
+    compared = [
+        any(line.cells[k].published for line in lines) for k in range(len(headings))
+    ]
+    first = [""]
+    for heading, is_compared in zip(headings, compared, strict=True):
+        first.append(heading)
+        if is_compared:
+            first += [f"{heading}, published", f"{heading}, difference", "±"]
+    first += ["time", "relative gap", "converged", "note"]
+    body = []
+    for line in lines:
+        cells = [line.label]
+        for cell, is_compared in zip(line.cells, compared, strict=True):
+            cells.append(cell.value)
+            if is_compared:
+                c = cell.comparison
+                numbers = (
+                    ["", ""] if c is None else [f"{c.difference:.2f}", f"{c.error:.2f}"]
+                )
+                cells += [cell.published, *numbers]
+        converged = {True: "yes", False: "no", None: ""}[line.converged]
+        body.append([*cells, line.seconds, line.gap, converged, line.note])
+    return csv_link([first, *body])
+
+
+def _cell(
+    row: Row, key: str, table: ResultTable, theirs: Mapping[str, Published]
+) -> Cell:
+    ours, published = row.values.get(key), theirs.get(key)
     is_percentage = key in table.percentages
+    text = _text(ours, is_percentage)
+    if published is None:
+        return Cell(text)
+    comparison = None
     counts = is_percentage and key not in table.shown_only
     n = row.counted_on(key)
-    if counts and n and isinstance(ours, (int, float)) and theirs is not None:
-        comparison = compare(float(ours), theirs, n, row.n_published)
-    return Cell(_text(ours, is_percentage), _text(theirs, is_percentage), comparison)
+    if counts and n and isinstance(ours, (int, float)):
+        comparison = compare(float(ours), published.value, n, published.n_test)
+    told = _text(published.value, is_percentage)
+    return Cell(text, told, comparison, published.is_known)
 
 
 def _is_number(value: Any) -> bool:
@@ -169,40 +301,43 @@ def _text(value: Any, is_percentage: bool) -> str:
         return str(value)
     if is_percentage:
         return f"{value:.2f}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _duration(seconds: float) -> str:
     if seconds >= 90:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
 
 
 def summarise(sections: Sequence[Section]) -> Summary:
     """Count how our figures compare with the published ones, and list the best."""
     counts = {"beaten": 0, "matched": 0, "below": 0}
-    below, best, findings = [], [], []
+    points: list[Point] = []
+    below: list[Below] = []
+    best: list[Best] = []
+    claims: dict[bool | None, int] = {True: 0, False: 0, None: 0}
+    lost = {"failed": 0, "unavailable": 0}
     for section in sections:
         name = section.report.study.name
         for shown in section.tables:
             for line in shown.lines:
                 for heading, cell in zip(shown.headings, line.cells, strict=True):
-                    if shown.table.name == "best" and (
-                        cell.comparison or cell.published
-                    ):
+                    if not cell.comparison:
+                        continue
+                    where = f"{line.label}, {heading}"
+                    points.append(Point(name, where, line.anchor, cell.comparison))
+                    if shown.table.name == "best":
                         best.append(Best(name, line.label, cell))
-                    elif cell.comparison:
-                        counts[cell.comparison.verdict] += 1
-                        if cell.comparison.verdict == "below":
-                            where = f"{line.label}, {heading}"
-                            below.append((name, where, line.note, cell))
-        findings += [(name, finding) for finding in section.findings]
-    lost = {"failed": 0, "unavailable": 0}
-    for section in sections:
+                        continue
+                    counts[cell.comparison.verdict] += 1
+                    if cell.comparison.verdict == "below":
+                        below.append(Below(name, line.anchor, where, line.note, cell))
+        for holds, count in section.counts.items():
+            claims[holds] += count
         for trouble in section.troubles:
             lost[trouble.status] += len(trouble.steps)
-    refuted = [(name, f) for name, f in findings if f.holds is False]
-    undecided = [(name, f) for name, f in findings if f.holds is None]
-    held = sum(f.holds is True for _, f in findings)
-    return Summary(counts, below, best, refuted, undecided, held, *lost.values())
+    return Summary(counts, points, below, best, claims, *lost.values())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import time
 import warnings
 from collections.abc import Sequence
@@ -12,10 +10,11 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-import mercer
 from mercer.runtime.writing import write_file
 from mercer.studies.data import Data, data_folder
 from mercer.studies.report.computer import describe_computer
+from mercer.studies.report.costs import expected_seconds
+from mercer.studies.report.fingerprint import facts_of
 from mercer.studies.report.outcomes import Outcome, Report, StudyReport
 from mercer.studies.report.page import render
 from mercer.studies.report.stored_results import StoredResults, step_key
@@ -61,7 +60,12 @@ def run_studies(
             write_file(report.page, render(report), makes_folder=True)
             return report
 
-        with watcher.watch(n_steps):
+        costs = {
+            (study.name, step.name): expected_seconds(study.name, step.name, run.kind)
+            for study, own in zip(studies, steps, strict=True)
+            for step in own
+        }
+        with watcher.watch(costs):
             for study, own in zip(studies, steps, strict=True):
                 outcomes: list[Outcome] = []
                 reports.append(StudyReport(study, outcomes))
@@ -87,38 +91,17 @@ def _run_study(
     """Run the steps that are not stored, and append all outcomes to the list."""
     stored = StoredResults(out / "results", study.name)
     for step in steps:
-        facts = [
-            mercer.__version__,
-            _source(step),
-            run.data.fingerprint,
-            run.seed,
-            run.quick,
-        ]
-        key = step_key(study.name, step.name, step.settings, facts)
+        key = step_key(study.name, step.name, step.settings, facts_of(step, run))
         known = None if fresh else stored.get(key)
         if known is not None and known.status == "done":
             watcher.skip(study.name, step.name)
-            outcomes.append(known)
+            outcomes.append(known._replace(is_reused=True))
             continue
         watcher.begin(study.name, step.name)
         outcome = _run_step(step, run)
         stored.put(key, outcome)
         outcomes.append(outcome)
         watcher.end(study.name, outcome)
-
-
-def _source(step: Step) -> str:
-    """Return a digest of the code in the folder of a step.
-
-    A study is a folder, so that its steps run again when any of its code changes.
-    """
-    file = inspect.getsourcefile(step.work)
-    if file is None:
-        return ""
-    digest = hashlib.sha256()
-    for path in sorted(Path(file).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _run_step(step: Step, run: Run) -> Outcome:

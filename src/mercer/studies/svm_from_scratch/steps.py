@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,8 +10,13 @@ import numpy as np
 from mercer import SVC
 from mercer.studies.choices import choose
 from mercer.studies.data import Images
-from mercer.studies.features import digit_features, mean_distance, photo_features
-from mercer.studies.measures import percent, timed_fit
+from mercer.studies.features import (
+    digit_features,
+    feature_words,
+    mean_distance,
+    photo_features,
+)
+from mercer.studies.measures import percent, seconds_of, timed_fit
 from mercer.studies.results import Finding, Item, Row
 from mercer.studies.study import Run, Step
 from mercer.studies.svm_from_scratch.figures import (
@@ -22,69 +26,44 @@ from mercer.studies.svm_from_scratch.figures import (
     efficiency,
 )
 from mercer.studies.svm_from_scratch.models import images, mkl, settings
-from mercer.studies.svm_from_scratch.protocol import (
-    COMBINATIONS,
-    KERNELS,
-    N_PUBLISHED,
-    PRECISION,
-)
+from mercer.studies.svm_from_scratch.protocol import KERNELS
+from mercer.studies.svm_from_scratch.published import COMBINATIONS, PRECISION
 from mercer.studies.verdicts import judge_accuracy
 
 __all__ = ["make_steps"]
+
+SYMBOLS = {"gamma": "γ", "degree": "d"}
 
 
 def precision(run: Run, kernel: str, name: str) -> Iterator[Item]:
     """Score one kernel on one data set: training and test accuracy."""
     data = images(run, name)
     chosen = settings(run, kernel, name)
-    fitted = timed_fit(SVC(**chosen), data.X, data.y)
-    started = time.perf_counter()
-    found = fitted.model.predict(data.X_test)
-    inference = time.perf_counter() - started
-    train, test = PRECISION[name][kernel]
     words = ", ".join(
-        f"{k} = {v:.3g}" for k, v in chosen.items() if k not in ("kernel", "coef0")
+        f"{SYMBOLS.get(k, k)} = {v:.3g}"
+        for k, v in chosen.items()
+        if k not in ("kernel", "coef0")
     )
-    yield Row(
-        name,
-        kernel,
-        {
-            "train": percent(fitted.model.predict(data.X), data.y),
-            "test": percent(found, data.y_test),
-            "inference": inference,
-            "setting": words,
-        },
-        {"train": train, "test": test},
-        len(data.y_test),
-        N_PUBLISHED,
-        fitted.seconds,
-        fitted.gap,
-    )
+    yield _scores(name, kernel, SVC(**chosen), data, words)
 
 
 def combined(run: Run, name: str) -> Iterator[Item]:
     """Score all four kernels with alignment weights on one data set."""
-    data = images(run, name)
-    fitted = timed_fit(mkl(run, name, tuple(KERNELS)), data.X, data.y)
-    started = time.perf_counter()
-    found = fitted.model.predict(data.X_test)
-    train, test = PRECISION[name]["combined"]
+    model = mkl(run, name, tuple(KERNELS))
+    yield _scores(name, "combined", model, images(run, name), "weights by alignment")
+
+
+def _scores(table: str, label: str, model: Any, data: Images, words: str) -> Row:
+    """Fit a model; return its accuracies and its time of inference."""
+    fitted = timed_fit(model, data.X, data.y)
+    found = model.predict(data.X_test)
     values = {
-        "train": percent(fitted.model.predict(data.X), data.y),
+        "train": percent(model.predict(data.X), data.y),
         "test": percent(found, data.y_test),
-        "inference": time.perf_counter() - started,
-        "setting": "alignment weights",
+        "inference": seconds_of(model.predict, data.X_test),
+        "setting": words,
     }
-    yield Row(
-        name,
-        "combined",
-        values,
-        {"train": train, "test": test},
-        len(data.y_test),
-        N_PUBLISHED,
-        fitted.seconds,
-        fitted.gap,
-    )
+    return Row(table, label, values, len(data.y_test), **fitted.facts)
 
 
 def combination(run: Run, letters: str) -> Iterator[Item]:
@@ -94,40 +73,30 @@ def combination(run: Run, letters: str) -> Iterator[Item]:
     fitted = timed_fit(mkl(run, "mnist", kernels), data.X, data.y)
     weights = np.atleast_2d(fitted.model.weights_).mean(axis=0)
     values = {
+        "train": percent(fitted.model.predict(data.X), data.y),
         "test": percent(fitted.model.predict(data.X_test), data.y_test),
         "weights": ", ".join(f"{w:.2f}" for w in weights),
     }
-    yield Row(
-        "combinations",
-        letters,
-        values,
-        {"test": COMBINATIONS[letters]},
-        len(data.y_test),
-        N_PUBLISHED,
-        fitted.seconds,
-        fitted.gap,
-    )
+    yield Row("combinations", letters, values, len(data.y_test), **fitted.facts)
 
 
 def group_lasso(run: Run) -> Iterator[Item]:
-    """Compare the weights of the methods of MKL on two digits."""
+    """Compare the weights of the methods of MKL: four kernels, all ten digits."""
     data = images(run, "mnist")
-    own = np.isin(data.y, (3, 8))
-    test = np.isin(data.y_test, (3, 8))
     for method, p in (
         ("uniform", None),
         ("alignment", None),
         ("group-lasso", 1),
         ("group-lasso", 2),
     ):
-        model = mkl(run, "mnist", tuple(KERNELS)[:3])
-        model.set_params(method=method, p=p, normalize="trace")
-        fitted = timed_fit(model, data.X[own], data.y[own])
-        weights = np.atleast_2d(fitted.model.weights_)[0]
-        values = {k: float(w) for k, w in zip(KERNELS, weights, strict=False)}
-        values["test"] = percent(model.predict(data.X_test[test]), data.y_test[test])
+        model = mkl(run, "mnist", tuple(KERNELS))
+        model.set_params(method=method, p=p, normalize="variance")
+        fitted = timed_fit(model, data.X, data.y)
+        weights = np.atleast_2d(fitted.model.weights_).mean(axis=0)
+        values = {k: float(w) for k, w in zip(KERNELS, weights, strict=True)}
+        values["test"] = percent(model.predict(data.X_test), data.y_test)
         name = method if p is None else f"{method}, p = {p}"
-        yield Row("methods", name, values, seconds=fitted.seconds, gap=fitted.gap)
+        yield Row("methods", name, values, len(data.y_test), **fitted.facts)
 
 
 def claim_of_two(run: Run) -> Iterator[Item]:
@@ -153,7 +122,8 @@ def claim_of_sigmoid(run: Run) -> Iterator[Item]:
     model = SVC(**settings(run, "sigmoid", "cifar10")).fit(data.X, data.y)
     score = percent(model.predict(data.X_test), data.y_test)
     yield Finding(
-        "The sigmoid kernel does not work on raw CIFAR-10 (7.40 %, below chance).",
+        "The sigmoid kernel does not work on raw CIFAR-10: its 7.40 % are below "
+        "chance.",
         score < 15,
         f"With γ in proportion to the data its accuracy is {score:.2f} %.",
         "Chance is 10 %; an accuracy of 15 % or more counts as working.",
@@ -165,12 +135,12 @@ def best(run: Run, name: str) -> Iterator[Item]:
     if name == "mnist":
         data = run.data.balanced(*run.pick((500, 100), (400, 100), (20, 10)))
         features: Any = digit_features()
-        label, published = "MNIST, 500 of each digit: RBF on deskewed HOG", 94.80
     else:
         data, features = run.data.cifar10, photo_features()
         if run.quick:
             data = Images(*(array[:: len(array) // 200] for array in data))
-        label, published = "CIFAR-10, 500 of each class: RBF on colour HOG", 47.00
+    title = {"mnist": "MNIST", "cifar10": "CIFAR-10"}[name]
+    n = len(data.y) // len(np.unique(data.y))
     F, F_test = features.fit_transform(data.X), features.transform(data.X_test)
     unit = 1 / mean_distance(F)
     grid: Mapping[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5, 10]}
@@ -183,13 +153,11 @@ def best(run: Run, name: str) -> Iterator[Item]:
     }
     yield Row(
         "best",
-        label,
+        f"{title}, {n:,} of each class: RBF on {feature_words(features)}",
         values,
-        {"test": published},
-        len(data.y_test),
-        N_PUBLISHED,
-        fitted.seconds,
-        fitted.gap,
+        {"validation": len(data.y), "test": len(data.y_test)},
+        **fitted.facts,
+        key=name,
     )
 
 

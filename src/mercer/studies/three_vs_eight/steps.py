@@ -9,15 +9,20 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from mercer import SVC
-from mercer.plots import RocCurvesDisplay
+from mercer.plots import ImageGalleryDisplay, RocCurvesDisplay
 from mercer.plots.rendering import inline_svg
 from mercer.studies.choices import choose, validate_on
-from mercer.studies.features import digit_features, mean_distance, pixels
+from mercer.studies.features import (
+    digit_features,
+    feature_words,
+    mean_distance,
+    pixels,
+)
 from mercer.studies.measures import percent, timed_fit
 from mercer.studies.results import Figure, Item, Row
 from mercer.studies.study import Run, Step
 from mercer.studies.three_vs_eight.models import parts, tuned
-from mercer.studies.three_vs_eight.protocol import KERNELS, N_PUBLISHED, PUBLISHED
+from mercer.studies.three_vs_eight.protocol import KERNELS
 from mercer.studies.verdicts import judge_accuracy
 
 __all__ = ["make_steps"]
@@ -35,11 +40,8 @@ def accuracy(run: Run, kernel: str) -> Iterator[Item]:
             "auc": roc_auc_score(truth, found.scores),
             "setting": str(found.choice),
         },
-        PUBLISHED[kernel],
-        len(truth),
-        N_PUBLISHED,
-        found.fitted.seconds,
-        found.fitted.gap,
+        {"validation": len(parts(run).y[1]), "test": len(truth)},
+        **found.fitted.facts,
     )
 
 
@@ -59,9 +61,45 @@ def solvers(run: Run, kernel: str) -> Iterator[Item]:
                 "steps": int(np.sum(model.n_iter_)),
                 "kkt": float(np.max(model.kkt_gap_)),
             },
-            seconds=fitted.seconds,
-            gap=fitted.gap,
+            len(data.y[2]),
+            **fitted.facts,
         )
+
+
+def digits(run: Run) -> Iterator[Item]:
+    """Draw some of the images, and those that the best pixel kernel gets wrong."""
+    data = parts(run)
+    rows = [np.flatnonzero(data.y[0] == label)[:8] for label in (0, 1)]
+    shown = np.concatenate(rows)
+    panel = inline_svg(
+        ImageGalleryDisplay.from_images,
+        data.images[0][shown],
+        n_columns=8,
+        title="Training images",
+        figsize=(4.4, 1.5),
+    )
+    yield Figure("digits", "Eight 3s and eight 8s of the training part.", (panel,))
+    kernel = max(KERNELS, key=lambda k: tuned(run, k).test)
+    found, truth = tuned(run, kernel).scores > 0, data.y[2]
+    wrong = int((found != truth).sum())
+    panel = inline_svg(
+        ImageGalleryDisplay.from_predictions,
+        data.images[2],
+        np.where(truth == 1, 8, 3),
+        np.where(found, 8, 3),
+        max_images=12,
+        n_columns=6,
+        fontsize=7,
+        title=f"{kernel}: misclassified",
+        figsize=(4.4, 0.4 + 1.05 * max(1, -(-min(wrong, 12) // 6))),
+    )
+    yield Figure(
+        "errors",
+        f"Up to twelve of the {wrong} test images, of {len(truth):,}, that the "
+        f"{kernel} kernel on pixels gets wrong.",
+        (panel,),
+        "accuracy",
+    )
 
 
 def roc(run: Run) -> Iterator[Item]:
@@ -84,6 +122,7 @@ def roc(run: Run) -> Iterator[Item]:
         "ROC curves of the three kernels on the test part; an 8 is positive. The "
         "logarithmic axis on the right spreads the curves where they are steep.",
         panels,
+        "accuracy",
     )
     test = {kernel: tuned(run, kernel).test for kernel in KERNELS}
     rival = max(("RBF", "linear"), key=test.__getitem__)
@@ -114,13 +153,12 @@ def best(run: Run) -> Iterator[Item]:
     }
     yield Row(
         "best",
-        "3 against 8: RBF on deskewed HOG",
+        f"3 against 8, {len(train):,} training images: RBF on "
+        f"{feature_words(features)}",
         values,
-        {"test": 98.20},
-        len(test),
-        N_PUBLISHED,
-        fitted.seconds,
-        fitted.gap,
+        {"validation": len(validation), "test": len(test)},
+        **fitted.facts,
+        key="best",
     )
 
 
@@ -129,6 +167,7 @@ def make_steps(run: Run) -> list[Step]:
     return [
         *(Step(f"accuracy: {k}", accuracy, {"kernel": k}) for k in KERNELS),
         *(Step(f"simplified SMO: {k}", solvers, {"kernel": k}) for k in KERNELS),
+        Step("digits and errors", digits),
         Step("ROC curves", roc),
         Step("best model", best),
     ]
