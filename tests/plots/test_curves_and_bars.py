@@ -1,9 +1,9 @@
-"""Curves and bars of any values."""
+"""Curves, bars and dots of any values."""
 
 import numpy as np
 import pytest
 
-from mercer.plots import BarsDisplay, CurvesDisplay
+from mercer.plots import BarsDisplay, CurvesDisplay, DotsDisplay
 
 CURVES = {"a": ([1, 2, 4], [3.0, 2.0, 1.0]), "b": ([1, 9], [5.0, 6.0])}
 
@@ -19,6 +19,12 @@ def test_curves_have_points_and_styles_of_their_own(ax):
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("n", "seconds", "t")
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b"]
+
+
+def test_the_axis_ends_where_the_curves_do(ax):
+    display = CurvesDisplay.from_curves(CURVES, ax=ax, log_x=True)
+    assert ax.get_xlim() == (1, 9)
+    assert not any(line.get_clip_on() for line in display.lines_)  # whole markers
 
 
 def test_many_names_stand_below_the_figure():
@@ -47,3 +53,22 @@ def test_bars(ax):
     assert ax.get_xlabel() == "s" and ax.yaxis_inverted()
     with pytest.raises(ValueError, match=r"BarsDisplay: .* names of 2 bars, got 1"):
         BarsDisplay.from_values([1, 2], ["a"])
+
+
+def test_dots(ax):
+    values = [[97.1, 98.3], [96.0, np.nan]]
+    display = DotsDisplay.from_values(
+        values, ["u", "v"], sets=["first", "second"], xlabel="%", ax=ax
+    )
+    for line, expected in zip(display.dots_, values, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), expected)
+        assert line.get_linestyle() == "None"
+    assert len({line.get_marker() for line in display.dots_}) == 2
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["u", "v"]
+    assert ax.get_xlim()[0] > 90 and ax.yaxis_inverted()
+    (legend,) = ax.figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["first", "second"]
+    DotsDisplay.from_values([1.0], ["a"], values_format=".1f", ax=ax)
+    assert "1.0" in {text.get_text() for text in ax.texts}
+    with pytest.raises(ValueError, match=r"DotsDisplay: .* names of 2 bars, got 1"):
+        DotsDisplay.from_values([1, 2], ["a"])

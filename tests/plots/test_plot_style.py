@@ -70,7 +70,7 @@ def test_displays_are_alike():
         if name.endswith("Display")
         and (value := getattr(plots, name)).__module__.startswith("mercer")
     ]
-    assert len(ours) == 12
+    assert len(ours) == 13
     for display in ours:
         assert [name for name in dir(display) if name.startswith("from_")]
         assert "ax" in display.plot.__code__.co_varnames

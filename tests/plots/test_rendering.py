@@ -13,7 +13,7 @@ from mercer import SVC
 from mercer.datasets import make_moons
 from mercer.plots import BarsDisplay, CurvesDisplay, DecisionRegionsDisplay
 from mercer.plots.rendering import figure_bytes, inline_svg
-from mercer.plots.style import COLORS
+from mercer.plots.style import COLORS, INK
 
 VALUES = ([0.25, 3.5], ["u", "v"])
 
@@ -77,3 +77,22 @@ def test_no_screen_is_needed():
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_figures_of_pages_take_the_colour_of_the_text():
+    svg = inline_svg(BarsDisplay.from_values, *VALUES, title="t")
+    assert "currentColor" in svg and INK not in svg
+    content = figure_bytes(
+        BarsDisplay.from_values, *VALUES, figsize=(3, 2), ending="svg"
+    ).decode()
+    assert "currentColor" not in content and INK in content
+
+
+def test_axes_in_three_dimensions():
+    def plot(ax, title):
+        ax.scatter([0, 1], [0, 1], [0, 1])
+        ax.set_title(title)
+        assert ax.name == "3d"
+
+    svg = inline_svg(plot, projection="3d", title="space")
+    assert 'aria-label="space"' in svg

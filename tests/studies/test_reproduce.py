@@ -3,17 +3,20 @@ import os
 import re
 import runpy
 
+import numpy as np
 import pytest
 
 import mercer.studies
 from mercer.datasets.places import VARIABLE
 from mercer.studies import reproduce
-from mercer.studies.data import Data, data_folder
+from mercer.studies.data import Data, Images, data_folder
+from mercer.studies.published import Source, printed
+from mercer.studies.report import costs, fingerprint
 from mercer.studies.report.outcomes import Outcome
 from mercer.studies.report.stored_results import StoredResults, step_key
-from mercer.studies.report.watch import Watcher
+from mercer.studies.report.watch import CAUTION, BarWatcher, TimeLeft, Watcher
 from mercer.studies.results import Finding, Row, Unavailable
-from mercer.studies.study import ResultTable, Step, Study
+from mercer.studies.study import ResultTable, Run, Step, Study
 
 
 class Notebook(Watcher):
@@ -28,7 +31,7 @@ class Notebook(Watcher):
 
 
 def good(run, value=1.0):
-    yield Row("main", "row", {"test": value}, {"test": 50.0}, n_test=100)
+    yield Row("main", "row", {"test": value}, n_test=100)
 
 
 def bad(run):
@@ -46,7 +49,19 @@ def stop(run):
 
 def make_study(name, steps):
     table = ResultTable("main", f"Table of {name}", {"test": "test %"}, ("test",))
-    return Study(name, name, "about", ("p",), ("e",), (table,), lambda run: steps)
+    return Study(
+        name,
+        name,
+        "about",
+        Source("Title", "Author", "A report."),
+        ("p",),
+        ("e",),
+        (table,),
+        {"main": {"row": printed(100, test=50.0)}},
+        (),
+        (),
+        lambda run: steps,
+    )
 
 
 @pytest.fixture
@@ -93,6 +108,122 @@ def test_a_change_of_any_code_of_a_study_runs_its_steps_again(tmp_path, studies)
     assert run(tmp_path)[1].begun == []
     other.write_text("SIZE = 2")
     assert run(tmp_path)[1].begun == ["a/one"]
+
+
+def test_only_a_run_that_reused_something_says_so(tmp_path, studies):
+    studies["a"] = make_study("a", [Step("one", good), Step("two", good)])
+    first, _ = run(tmp_path)
+    assert first.n_reused == 0 and "stored by an earlier run" not in page_of(first)
+    second, _ = run(tmp_path)
+    assert second.n_reused == 2 and "2 of its steps were stored" in page_of(second)
+    assert run(tmp_path, fresh=True)[0].n_reused == 0
+
+
+def page_of(report):
+    return report.page.read_text()
+
+
+def test_published_numbers_are_read_anew_from_stored_results(tmp_path, studies):
+    studies["a"] = make_study("a", [Step("one", good)])
+    assert "<small>50.00" in page_of(run(tmp_path)[0])
+    changed = {"main": {"row": printed(100, test=70.0)}}
+    studies["a"] = studies["a"]._replace(published=changed)
+    report, notes = run(tmp_path)
+    assert notes.begun == []
+    assert "<small>70.00" in page_of(report)
+
+
+def facts(data=None, **more):
+    settings = {"seed": 0, "quick": False, **more}
+    return fingerprint.facts_of(
+        Step("one", good), Run(data or FakeImages(0), **settings)
+    )
+
+
+class FakeImages:
+    """Data with a fingerprint of its own."""
+
+    is_full = True
+
+    def __init__(self, seed):
+        self.fingerprint = f"images {seed}"
+
+
+def test_results_depend_on_code_data_seed_and_versions(monkeypatch):
+    base = facts()
+    assert base == facts()
+    assert facts(seed=1) != base and facts(quick=True) != base
+    assert facts(FakeImages(1)) != base
+    with monkeypatch.context() as patch:
+        old = fingerprint.describe_computer()
+        patch.setattr(fingerprint, "describe_computer", lambda: {**old, "numpy": "0"})
+        assert facts() != base
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "describe_computer", lambda: {**old, "Date": "1"})
+        assert facts() == base
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "_library", lambda: "changed")
+        assert facts() != base
+
+
+def test_helpers_that_studies_share_are_part_of_the_code(tmp_path, monkeypatch):
+    (tmp_path / "helpers.py").write_text("SIZE = 1")
+    (tmp_path / "published.py").write_text("NUMBER = 1")
+    monkeypatch.setattr(fingerprint, "STUDIES", tmp_path)
+    base = facts()
+    (tmp_path / "published.py").write_text("NUMBER = 2")
+    assert facts() == base  # the page joins published numbers
+    (tmp_path / "helpers.py").write_text("SIZE = 2")
+    assert facts() != base
+
+
+def test_photographs_are_part_of_the_data(monkeypatch):
+    photos = [np.zeros((4, 3), np.uint8), np.zeros(4, int)] * 2
+    found = []
+    for value in (0, 1):
+        photos[0][0, 0] = value
+        data = Data(sample=True)
+        data.__dict__["cifar10"] = Images(*photos)
+        found.append(data.fingerprint)
+    assert found[0] != found[1]
+
+
+def test_the_time_left_follows_the_pace_of_the_run():
+    left = TimeLeft({("a", str(k)): 10.0 for k in range(10)})
+    assert left.seconds == 100 and left.share_done == 0
+    left.skip("a", "0")
+    assert left.seconds == 90 and left.share_done == pytest.approx(0.1)
+    for k in range(1, 5):
+        left.end("a", str(k), 20.0)  # twice as slow as measured
+    pace = (80 + CAUTION) / (40 + CAUTION)
+    assert left.seconds == pytest.approx(pace * 50)
+    assert str(left) == "about 90 s left" or "min left" in str(left)
+    for k in range(5, 10):
+        left.end("a", str(k), 20.0)
+    assert left.share_done == pytest.approx(1) and str(left) == "almost done"
+
+
+def test_the_bar_tells_how_long_is_left(tmp_path, studies, caplog):
+    caplog.set_level("INFO", logger="mercer")
+    studies["a"] = make_study("a", [Step(f"step {k}", good) for k in range(3)])
+    reproduce(out=tmp_path, quick=True, sample=True, progress=BarWatcher())
+    lines = [r.getMessage() for r in caplog.records]
+    assert any("1 of 3" in line and "almost done" in line for line in lines)
+    assert any("3 of 3" in line and "left" not in line for line in lines)
+
+
+def test_most_steps_have_been_measured():
+    known = json.loads(costs.MEASURED.read_text())
+    for kind in ("sample", "full"):
+        run = Run(Data(sample=kind == "sample"))
+        run.data.__dict__["is_full"] = kind == "full"
+        names = {
+            f"{study.name}/{step.name}"
+            for study in mercer.studies.STUDIES.values()
+            for step in study.steps(run)
+        }
+        assert len(names & set(known[kind])) >= 0.8 * len(names)
+    assert costs.expected_seconds("none", "such", "sample") > 0
 
 
 def test_a_failing_step_loses_nothing_else(tmp_path, studies):
@@ -186,10 +317,9 @@ def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
     assert tags == [
         ("beaten", "holds"),
         ("below", "does not hold"),
-        ("soft", "no difference beyond chance"),
+        ("soft", "not decided"),
     ]
-    assert "<b>1</b> claims that did not hold,\n1 that did, 1 without" in page
-    # The opening lists what is refuted and what is open, not what holds.
-    counted = [page.count(claim) for claim in ("Surely so.", "Surely not.", "Who kno")]
-    assert counted == [1, 2, 2]
-    assert page.count("p = 0.4") == 2
+    assert "<b>1 : 1</b> claims that hold" in page
+    # Each claim is told once.
+    claims = ("Surely so.", "Surely not.", "Who knows.", "p = 0.4")
+    assert [page.count(claim) for claim in claims] == [1, 1, 1, 1]

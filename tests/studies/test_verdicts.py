@@ -31,8 +31,8 @@ def test_noise_is_no_win_and_no_defeat(b, c):
     found = judge_accuracy("better", first, second, truth, "so many")
     assert found.holds is None
     assert judge_accuracy("worse", second, first, truth, "").holds is None
-    assert f"better is right on {b} test samples" in found.test
-    assert found.test.endswith(f"only the other one on {c}; p = {tails(b, c):.2g}.")
+    assert f"exactly one of the two is right: {b + c}; " in found.test
+    assert found.test.endswith(f"right on {b} of them; p = {tails(b, c):.2g}.")
     assert (found.claim, found.evidence) == ("better", "so many")
 
 
@@ -51,7 +51,7 @@ def test_only_samples_count_that_one_machine_has_right():
     first[:100], second[:100] = 1, 2
     second[100:106] = 1
     found = judge_accuracy("", first, second, truth, "")
-    assert found.holds is True and "better is right on 6 test samples" in found.test
+    assert found.holds is True and "right on 6 of them" in found.test
 
 
 def test_equal_machines_are_rarely_told_apart():
@@ -70,7 +70,13 @@ def test_small_p_is_not_printed_as_nought():
 
 
 def test_a_tenth_of_the_time_is_noise():
-    assert judge_time("", 1.0, 0.95, "").holds is None
-    assert judge_time("", 0.95, 1.0, "").holds is None
-    assert judge_time("", 1.3, 1.0, "").holds is True
-    assert judge_time("", 1.0, 1.3, "").holds is False
+    assert judge_time("", [1.0, 1.01], [0.95, 0.96], "").holds is None
+    assert judge_time("", [0.95, 0.96], [1.0, 1.01], "").holds is None
+    assert judge_time("", [1.3, 1.31], [1.0, 1.01], "").holds is True
+    assert judge_time("", [1.0, 1.01], [1.3, 1.31], "").holds is False
+
+
+def test_times_that_overlap_decide_nothing():
+    found = judge_time("claim", [0.002, 0.004, 0.004], [0.001, 0.001, 0.003], "so")
+    assert found.holds is None
+    assert "timed 3 times in turn; the medians are 4 ms and 1 ms" in found.test

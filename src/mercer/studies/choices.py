@@ -12,7 +12,10 @@ from sklearn.model_selection import PredefinedSplit
 from mercer import SVC
 from mercer.selection import GridSearchCV
 
-__all__ = ["Choice", "choose", "validate_on"]
+__all__ = ["Choice", "choose", "describe", "validate_on"]
+
+# Parameters and how the reports write them.
+SYMBOLS = {"gamma": "γ", "degree": "d", "coef0": "r", "tol": "ε"}
 
 
 class Choice(NamedTuple):
@@ -23,7 +26,16 @@ class Choice(NamedTuple):
     table: list[tuple[dict[str, Any], float]]
 
     def __str__(self) -> str:
-        return ", ".join(f"{k} = {v:.3g}" for k, v in self.settings.items())
+        return describe(self.settings)
+
+
+def describe(settings: Mapping[str, Any]) -> str:
+    """Return settings in words.
+
+    >>> describe({"C": 10, "gamma": 0.02})
+    'C = 10, γ = 0.02'
+    """
+    return ", ".join(f"{SYMBOLS.get(k, k)} = {v:.3g}" for k, v in settings.items())
 
 
 def choose(

@@ -60,8 +60,8 @@ def judge_accuracy(
     p = float(binomtest(b, b + c).pvalue) if b + c else 1.0
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     test = (
-        f"Of the {b + c} test samples on which exactly one of the two is right, the "
-        f"machine that the claim favours has {b}; {told}."
+        f"Test samples on which exactly one of the two is right: {b + c}; the one that "
+        f"the claim favours is right on {b} of them; {told}."
     )
     return Finding(claim, b > c if p < LEVEL else None, evidence, test)
 

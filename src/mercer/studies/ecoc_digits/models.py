@@ -30,7 +30,7 @@ def digits(run: Run) -> Digits:
 
     def make() -> Digits:
         X, y, X_test, y_test = run.data.mnist
-        n = run.pick(SIZES[-1], 4000, 400)
+        n = run.pick(min(SIZES[-1], len(y) - N_TEST), 4000, 400)
         if run.data.is_full:
             rows = np.random.default_rng(run.seed).permutation(len(y))[: n + N_TEST]
             X, y = X[rows], y[rows]

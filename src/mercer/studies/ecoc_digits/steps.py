@@ -67,10 +67,10 @@ def pictures(run: Run) -> Iterator[Item]:
         ImageGalleryDisplay.from_images,
         data.X[:8],
         data.y[:8],
-        n_columns=4,
+        n_columns=8,
         shape=(28, 28),
         title="Eight digits",
-        figsize=(4.4, 2.9),
+        figsize=(8.8, 1.6),
     )
     yield Figure("digits", "Eight of the training images and their classes.", (drawn,))
 
@@ -80,7 +80,7 @@ def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
     data = digits(run)
     if n > len(data.y):
         run.data.require_full()
-        raise Unavailable(f"A quick run has {len(data.y)} training images, not {n}.")
+        raise Unavailable(f"There are {len(data.y):,} training images, not {n:,}.")
     X, y = data.X[:n], data.y[:n]
 
     def fit(params: dict[str, Any], **more: Any) -> Any:

@@ -217,6 +217,6 @@ STATEMENT: dict[str, Any] = {
         ),
     ),
     "published": PUBLISHED,
-    "telling": ("clean-up", "confusion", "kernels"),
+    "telling": ("clean-up", "kernels", "confusion"),
     "late": (CHOSEN_EARLIER,),
 }

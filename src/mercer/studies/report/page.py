@@ -18,6 +18,8 @@ from mercer.studies.study import ResultTable, Study
 __all__ = ["Cell", "Section", "render", "summarise"]
 
 TEMPLATE = "page.html.j2"
+# Panels narrower than this, in points, were drawn for several columns.
+SMALL = 260.0
 
 
 class Cell(NamedTuple):
@@ -140,6 +142,7 @@ def render(report: Report) -> str:
     environment.filters["svg"] = Markup
     environment.filters["signed"] = lambda v: f"{v:+.2f}".replace("-", "−")
     environment.filters["duration"] = _duration
+    environment.filters["shape"] = shape_of
     sections = [_section(study) for study in report.studies]
     summary = summarise(sections)
     pictures = [
@@ -189,6 +192,25 @@ def _section(report: StudyReport) -> Section:
         [item for item in items if isinstance(item, Finding)],
         _troubles(report),
     )
+
+
+def shape_of(figure: Figure) -> str:
+    """Return how many columns the panels of a figure have, as classes of the page.
+
+    Two or four panels stand in two columns, more in three. A single panel is "small" if
+    it was drawn small, and "wide" if it is a strip.
+
+    >>> shape_of(Figure("f", "", ('<svg viewBox="0 0 600 100">',)))
+    'one wide'
+    """
+    count = len(figure.panels)
+    if count > 1:
+        return "two" if count in (2, 4) else "three"
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', figure.panels[0])
+    width, height = map(float, found.groups()) if found else (400.0, 300.0)
+    if width > 3 * height:
+        return "one wide"
+    return "one small" if width < SMALL else "one"
 
 
 def _troubles(report: StudyReport) -> list[Trouble]:

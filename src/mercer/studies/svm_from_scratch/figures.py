@@ -139,22 +139,19 @@ def efficiency(run: Run) -> Iterator[Item]:
     for kernel in models:
         values = {"train": medians[0][kernel], "inference": medians[1][kernel]}
         yield Row("efficiency", kernel, values)
-    panels = [
-        inline_svg(
-            BarsDisplay.from_values,
-            list(t.values()),
-            list(t),
-            xlabel="seconds",
-            title=name,
-            figsize=(4.4, 2.4),
-        )
-        for name, t in zip(("Training", "Inference"), medians, strict=True)
-    ]
+    panel = inline_svg(
+        BarsDisplay.from_values,
+        [list(times.values()) for times in medians],
+        list(models),
+        sets=["training", "inference"],
+        xlabel="seconds",
+        title="Efficiency",
+    )
     yield Figure(
         "efficiency",
         f"Times on MNIST with {len(data.y):,} training and {len(data.y_test):,} test "
         "images, medians of three runs. “Combined” has all four kernels.",
-        tuple(panels),
+        (panel,),
         "efficiency",
     )
     rivals = [k for k in KERNELS if k != "Gaussian"]

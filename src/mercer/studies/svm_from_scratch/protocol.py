@@ -139,6 +139,6 @@ STATEMENT: dict[str, Any] = {
         ),
     ),
     "published": PUBLISHED,
-    "telling": ("ablation-Gaussian", "convergence", "efficiency"),
+    "telling": ("convergence", "efficiency", "ablation-Gaussian"),
     "late": (CHOSEN_EARLIER,),
 }

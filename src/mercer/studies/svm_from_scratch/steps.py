@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer import SVC
-from mercer.studies.choices import choose
+from mercer.studies.choices import choose, describe
 from mercer.studies.data import Images
 from mercer.studies.features import (
     digit_features,
@@ -32,18 +32,12 @@ from mercer.studies.verdicts import judge_accuracy
 
 __all__ = ["make_steps"]
 
-SYMBOLS = {"gamma": "γ", "degree": "d"}
-
 
 def precision(run: Run, kernel: str, name: str) -> Iterator[Item]:
     """Score one kernel on one data set: training and test accuracy."""
     data = images(run, name)
     chosen = settings(run, kernel, name)
-    words = ", ".join(
-        f"{SYMBOLS.get(k, k)} = {v:.3g}"
-        for k, v in chosen.items()
-        if k not in ("kernel", "coef0")
-    )
+    words = describe({k: v for k, v in chosen.items() if k not in ("kernel", "coef0")})
     yield _scores(name, kernel, SVC(**chosen), data, words)
 
 

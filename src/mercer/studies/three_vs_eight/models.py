@@ -33,7 +33,7 @@ def parts(run: Run) -> Parts:
         X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
         own = np.isin(y, (3, 8))
         X, y = X[own], (y[own] == 8).astype(int)
-        per_class = run.pick(4995, 500, 100)
+        per_class = min(run.pick(4995, 500, 100), *np.bincount(y))
         (rows,) = per_class_split(y, (per_class,), random_state=run.seed)
         split = train_validation_test_split(X[rows], y[rows], random_state=run.seed)
         return Parts(list(split[:3]), list(split[3:]))

@@ -71,6 +71,6 @@ STATEMENT: dict[str, Any] = {
         ),
     ),
     "published": PUBLISHED,
-    "telling": ("digits", "roc", "errors"),
+    "telling": ("digits", "errors", "roc"),
     "late": (CHOSEN_EARLIER,),
 }
