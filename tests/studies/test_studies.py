@@ -150,7 +150,7 @@ def test_kernel_methods(quick_run):
     assert drawn <= set(figures(quick_run, name))
     plain, heavy, skipped, added = rows(quick_run, name, "repeats").values()
     assert plain.values["apart"] == 0 < heavy.values["apart"]
-    assert skipped.values["apart"] < 0.01 < added.values["apart"]
+    assert skipped.values["apart"] < 0.05 < added.values["apart"]
     (best,) = rows(quick_run, name, "best")
     assert "100 samples one by one: LASVM" in best
 

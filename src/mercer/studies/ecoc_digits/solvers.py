@@ -190,8 +190,8 @@ def judge_costs(costs: Mapping[str, Sequence[Cost]]) -> Iterator[Finding]:
         slow=PLATT_REPORTED,
         fast=("WSS1, no cache", "WSS2, no cache"),
         factor=2.0,
-        more=" The report’s program keeps F on I₀ only and computes other values again; "
-        "ours keeps F for every sample.",
+        more=" The report’s program keeps F on I₀ only and computes other values "
+        "again; ours keeps F for every sample.",
     )
     yield _judge(
         "WSS2 is slower than WSS1, because its better choice does not outweigh its "
