@@ -258,12 +258,12 @@ def _line(study: Study, row: Row, cells: list[Cell]) -> Line:
 
 
 def anchor_of(study: str, table: str, label: str) -> str:
-    """Return the name of a row for links; letters of any language stay.
+    """Return the name of a row for links; only what would end the link is replaced.
 
     >>> anchor_of("a", "b", "K1⊙K2; β = 3")
-    'a-b-K1-K2-β-3'
+    'a-b-K1⊙K2;-β-=-3'
     """
-    return re.sub(r"\W+", "-", f"{study}-{table}-{label}").strip("-")
+    return re.sub(r"[\s\"'<>&#%]+", "-", f"{study}-{table}-{label}")
 
 
 def _csv(
