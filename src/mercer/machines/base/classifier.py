@@ -47,12 +47,13 @@ from mercer.multiclass.decoding import (
 from mercer.runtime.arrays import as_dense
 from mercer.runtime.scikit_learn import Interval, StrOptions
 
-__all__ = ["ClassifierPlan", "KernelClassifier"]
+__all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
 
 _DEFAULT_DECODING = {"ovo": "votes", "ovr": "margin", "ecoc": "loss"}
 
 
-def _wants_probability(self: KernelClassifier) -> bool:
+def wants_probability(self: KernelClassifier) -> bool:
+    """Tell whether there are probabilities; otherwise say how to get them."""
     if not self._is_calibrated():
         raise AttributeError(
             "predict_proba is not available when probability=False. Set "
@@ -136,13 +137,20 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return _DEFAULT_DECODING[self.multiclass]
         return self.decode
 
-    def _classes(self, y: Any) -> tuple[NDArray, NDArray[np.intp], NDArray]:
-        """Return the classes, the class number of each sample, and class weights."""
+    def _classes(
+        self, y: Any, counts: NDArray | None = None
+    ) -> tuple[NDArray, NDArray[np.intp], NDArray]:
+        """Return the classes, the class number of each sample, and class weights.
+
+        ``counts`` says how many samples each entry of y stands for, if it is not one.
+        """
+        n_samples = len(y) if counts is None else counts.sum()
         are_labels = y.dtype.kind in "biu"
         if not are_labels:
-            check_classification_targets(y)
+            # Targets of which most are different would call for a warning.
+            check_classification_targets(y if counts is None else np.repeat(y, 3))
         classes, targets = np.unique(y, return_inverse=True)
-        if are_labels and 2 * len(classes) > len(y):
+        if are_labels and 2 * len(classes) > n_samples:
             # Whole numbers can be labels, but so many of them call for a warning.
             check_classification_targets(y)
         if len(classes) < 2:
@@ -152,7 +160,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         if self.class_weight is None:
             return classes, targets, np.ones(len(classes))
-        weights = compute_class_weight(self.class_weight, classes=classes, y=y)
+        weights = compute_class_weight(
+            self.class_weight, classes=classes, y=y, sample_weight=counts
+        )
         if not (np.isfinite(weights) & (weights >= 0)).all():
             raise ValueError(
                 f"class_weight must be finite and >= 0, got {self.class_weight!r}."
@@ -392,7 +402,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
         return self.classes_[winner]
 
-    @available_if(_wants_probability)
+    @available_if(wants_probability)
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
@@ -415,7 +425,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         return self._probabilities(self._decisions(X))
 
-    @available_if(_wants_probability)
+    @available_if(wants_probability)
     def predict_log_proba(self, X: Any) -> NDArray:
         """Return the logarithms of the probabilities.
 

@@ -1,0 +1,18 @@
+"""Kernel machines beyond one machine: samples that are spread over a Dask cluster.
+
+The fit is exact: it finds the solution that one large machine would find, and certifies
+it.  Workers keep their samples; what travels is the samples of working sets.
+"""
+
+try:
+    import dask  # noqa: F401
+    import distributed  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "mercer.dask needs Dask, which is not installed: pip install 'mercer[dask]'"
+    ) from error
+
+from mercer.dask.machines import DaskOneClassSVM, DaskSVC, DaskSVR
+from mercer.dask.prediction import predict
+
+__all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR", "predict"]

@@ -1,0 +1,1 @@
+"""The engine of a cluster: samples stay with workers, a driver solves working sets."""
