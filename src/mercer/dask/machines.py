@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 from distributed import Client, default_client
+from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -260,30 +261,30 @@ class _OnCluster:
         ids = np.unique(
             np.concatenate([one.variables // per_sample for one in machines])
         )
-        m = len(ids)
         vectors, facts = driver.known.rows(ids).X, driver.known.facts(ids)
-        row = np.tile(np.arange(m), per_sample)
-        nothing = np.zeros(m * per_sample)
-        problem = DualProblem(
-            nothing, nothing, nothing, nothing, row, np.zeros(len(row), dtype=np.intp)
-        )
-        solutions = []
-        for one in found:
-            beta = np.zeros(m * per_sample)
-            sample, kind = np.divmod(one.variables, per_sample)
-            at = np.searchsorted(ids, sample)
-            known = at < m
-            known[known] = ids[at[known]] == sample[known]
-            beta[(kind * m + at)[known]] = one.beta[known]
+        order, starts = np.arange(len(ids)), [0, len(ids)]
+        if statement.by_class:
+            order = np.argsort(facts.target, kind="stable")
+            every = np.arange(len(statement.classes) + 1)
+            starts = np.searchsorted(facts.target[order], every).tolist()
+        specs, solutions = [], []
+        for t, one in enumerate(found):
+            blocks = [0]
+            if statement.by_class:
+                column = statement.code[:, t // statement.per_machine]
+                blocks = np.flatnonzero(column).tolist()
+            rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in blocks])
+            problem, beta = _on_rows(ids[rows], one, per_sample)
+            specs.append(TaskSpec(problem, tuple(blocks)))
             solutions.append(Solution(beta, np.empty(0), *one[2:]))
         common: dict[str, Any] = dict(
             X=vectors,
             samples=vectors,
             y=None,
             kernels=(kernel,),
-            specs=[TaskSpec(problem, (0,))] * len(found),
-            order=np.arange(m),
-            starts=[0, m],
+            specs=specs,
+            order=order,
+            starts=starts,
             learnt=learnt,
             per_machine=statement.per_machine,
         )
@@ -307,6 +308,23 @@ class _OnCluster:
         self.n_rounds_ = driver.n_rounds
         self.n_restores_ = driver.n_restores
         self.bytes_sent_ = driver.bytes_sent
+
+
+def _on_rows(
+    samples: NDArray, found: Found, per_sample: int
+) -> tuple[DualProblem, NDArray]:
+    """Return where the variables of some samples are, and their coefficients."""
+    m = len(samples)
+    order = np.argsort(samples)
+    beta = np.zeros(m * per_sample)
+    is_here = np.isin(found.variables // per_sample, samples)
+    own, kind = np.divmod(found.variables[is_here], per_sample)
+    at = order[np.searchsorted(samples, own, sorter=order)]
+    beta[kind * m + at] = found.beta[is_here]
+    nothing = np.zeros(len(beta))
+    row = np.tile(np.arange(m), per_sample)
+    group = np.zeros(len(beta), dtype=np.intp)
+    return DualProblem(nothing, nothing, nothing, nothing, row, group), beta
 
 
 def _float_type(dtype: Any) -> np.dtype:

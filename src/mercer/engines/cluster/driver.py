@@ -58,6 +58,8 @@ SIZE, SIZE_IF_WIDE = 2048, 4096
 LEAST_SIZE = 512
 # Tolerances from which on working sets are solved in single precision.
 LEAST_FOR_SINGLE = 1e-4
+# More rounds than any fit has.
+MOST_ROUNDS = 2.0**26
 # Each shard proposes at least this many variables for either side.
 LEAST_PROPOSED = 8
 
@@ -115,9 +117,12 @@ class _Task:
         self.values = np.empty(0)
         self._setup = setup
         self._f = np.empty(0)
-        self._X: Any = None
         self._square: NDArray | None = None
         self._new = np.empty(0, dtype=np.intp)  #: positions of the latest members
+        self._n_rounds = 0
+        #: the rounds in which each member moved last, and in which it came: members
+        #: that moved last stay, and of those the ones that came last
+        self._moved_in = self._came_in = np.empty(0, dtype=np.int64)
 
     @property
     def samples(self) -> NDArray[np.int64]:
@@ -146,7 +151,8 @@ class _Task:
     def leave(self) -> None:
         """Give up the working set."""
         self.members = np.empty(0, dtype=np.int64)
-        self._f, self._X, self._square = np.empty(0), None, None
+        self._moved_in = self._came_in = np.empty(0, dtype=np.int64)
+        self._f, self._square = np.empty(0), None
 
     def problem_of(self, variables: NDArray, known: KnownRows) -> DualProblem:
         """Return the problem of some variables, in the given order."""
@@ -187,6 +193,7 @@ class _Task:
             self.beta(variables),
             f,
             previous,
+            self._moved_in * MOST_ROUNDS + self._came_in,
             sets.size,
             max(2, min(self.fresh, sets.fresh)),
             tol,
@@ -198,17 +205,21 @@ class _Task:
 
     def _replace_members(self, chosen: NDArray) -> None:
         """Put new members in the places of those that leave, or behind them."""
+        self._n_rounds += 1
         old = self.members
         leaving = np.flatnonzero(~np.isin(old, chosen))
         coming = np.setdiff1d(chosen, old)
         if len(coming) < len(leaving):
             self.leave()
-            self.members, self._new = chosen, np.arange(len(chosen))
-            return
+            old, leaving, coming = self.members, leaving[:0], chosen
         added = np.arange(len(old), len(old) + len(coming) - len(leaving))
         self._new = np.concatenate([leaving, added])
-        self.members = np.concatenate([old, np.empty(len(added), dtype=np.int64)])
+        none = np.zeros(len(added), dtype=np.int64)
+        self.members = np.concatenate([old, none])
+        self._moved_in = np.concatenate([self._moved_in, none])
+        self._came_in = np.concatenate([self._came_in, none])
         self.members[self._new] = coming
+        self._moved_in[self._new] = self._came_in[self._new] = self._n_rounds
 
     def improve(self, known: KnownRows, stop: NDArray, max_iter: int) -> Move:
         """Solve the working set."""
@@ -229,6 +240,7 @@ class _Task:
         )
         self.n_iter += n_iter
         change = beta - before
+        self._moved_in[change != 0] = self._n_rounds
         self.stalled = not change.any()
         self.set_beta(self.members, beta)
         return Move(self.number, self.members, change, beta)
