@@ -14,6 +14,10 @@ from mercer.engines.cpu.linear.coordinates import solve_joint, solve_l1
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.engines.cpu.linear.solve import LinearFound, Start, solve_linear
+from mercer.engines.cpu.linear.through_weights import (
+    solve_through_weights,
+    takes_weights,
+)
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
@@ -148,6 +152,10 @@ class CpuEngine:
         """
         if is_small(plan, settings):
             found = solve_small(plan, settings, self.stop, progress)
+            if found is not None:
+                return found
+        if takes_weights(plan, settings):
+            found = solve_through_weights(plan, settings, self.map, self.stop, progress)
             if found is not None:
                 return found
         return solve_plan(plan, settings, self.threads, progress)

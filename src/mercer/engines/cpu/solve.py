@@ -74,6 +74,9 @@ MOST_FOR_ROUNDING = 0.6
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
 SINGLE_FROM = 2000
+# Largest rounding error of a kernel value in single precision, in units of the
+# tolerance.
+MOST_SINGLE = 10.0
 # Up to this many samples kernel values take less time than starting threads for them.
 TINY = 256
 # Up to this many samples the whole matrix costs less than choosing rows.
@@ -227,7 +230,18 @@ def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
         and settings.solver in ("auto", "smo", "decompose")
         and len(data) >= SINGLE_FROM
         and not kernel.is_custom()
+        and _fits_single(kernel, data, settings.tol)
     )
+
+
+def _fits_single(kernel: Kernel, data: Operand, tol: float) -> bool:
+    """Tell whether single precision can tell kernel values apart to the tolerance.
+
+    Products of unscaled data are so large that solvers would only chase their rounding
+    errors.
+    """
+    largest = float(np.abs(kernel.diagonal(data)).max(initial=0.0))
+    return bool(np.finfo(np.float32).eps * largest <= MOST_SINGLE * tol)
 
 
 def _prepare(
