@@ -12,6 +12,7 @@ from mercer.runtime.public import accept_former_modules
 if TYPE_CHECKING:
     from mercer import datasets, images, kernels, selection
     from mercer.engines.engine import gram_matrix
+    from mercer.files.liblinear import export_liblinear
     from mercer.files.libsvm import export_libsvm
     from mercer.files.model_files import load, save
     from mercer.machines.clusters import KernelKMeans, KMeans
@@ -44,6 +45,7 @@ __all__ = [
     "OnlineSVC",
     "PassiveAggressiveClassifier",
     "datasets",
+    "export_liblinear",
     "export_libsvm",
     "gram_matrix",
     "images",
@@ -73,6 +75,7 @@ _MODULES = {
     "OneClassSVM": "machines.one_class",
     "OnlineSVC": "machines.online",
     "PassiveAggressiveClassifier": "machines.passive",
+    "export_liblinear": "files.liblinear",
     "export_libsvm": "files",
     "gram_matrix": "engines.engine",
     "l1_min_c": "machines.linear",

@@ -17,8 +17,10 @@ from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
 from mercer.cli.data.sources import Source, name_of, opened
 from mercer.cli.failures import DataFailure, ModelFailure, first_line
 from mercer.files.model_files import read_header
+from mercer.kernels.base import Kernel
 from mercer.kernels.expression import to_text
 from mercer.machines.base.machine import KernelMachine
+from mercer.machines.linear.base import LinearMachine
 
 __all__ = ["Model", "describe_machine", "last_step", "load_model", "save_model"]
 
@@ -78,20 +80,24 @@ def describe_machine(model: Any) -> dict[str, Any]:
     """Return facts about a fitted machine."""
     machine = last_step(model)
     classes = getattr(machine, "classes_", None)
-    try:
-        kernel = to_text(machine.kernel_)
-    except ValueError:
-        kernel = repr(machine.kernel_)
+    is_linear = isinstance(machine, LinearMachine)
     return {
         "machine": type(machine).__name__,
-        "kernel": kernel,
+        "kernel": None if is_linear else _kernel_text(machine.kernel_),
         "classes": None if classes is None else classes.tolist(),
-        "support_vectors": len(machine.support_),
+        "support_vectors": None if is_linear else len(machine.support_),
         "converged": bool(machine.converged_),
-        "kkt_gap": float(np.max(machine.kkt_gap_)),
+        "kkt_gap": None if is_linear else float(np.max(machine.kkt_gap_)),
         "dual_gap": float(np.sum(machine.dual_gap_)),
         "iterations": int(np.sum(machine.n_iter_)),
     }
+
+
+def _kernel_text(kernel: Kernel) -> str:
+    try:
+        return to_text(kernel)
+    except ValueError:
+        return repr(kernel)
 
 
 def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None:
@@ -115,7 +121,8 @@ def load_model(path: Path) -> Model:
         why = error.strerror or error
         raise ModelFailure(f"the model {name} cannot be read: {why}.") from error
     machine = last_step(estimator)
-    if not isinstance(machine, KernelMachine) or not hasattr(machine, "support_"):
+    is_fitted = hasattr(machine, "converged_")
+    if not isinstance(machine, KernelMachine | LinearMachine) or not is_fitted:
         raise ModelFailure(
             f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
             "Give a file that mercer fit has written."

@@ -8,14 +8,14 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
 
-__all__ = ["MACHINES", "TASKS", "Choices", "build", "check_choices"]
+__all__ = ["DEFAULT_KERNEL", "MACHINES", "TASKS", "Choices", "build", "check_choices"]
 
 MACHINES: dict[str, Any] = {
     "svc": SVC,
@@ -24,7 +24,11 @@ MACHINES: dict[str, Any] = {
     "nusvr": NuSVR,
     "oneclass": OneClassSVM,
     "svdd": SVDD,
+    "linear-svc": LinearSVC,
+    "linear-svr": LinearSVR,
 }
+#: the kernel of machines that take one, if none is given
+DEFAULT_KERNEL = "rbf"
 TASKS = {
     "svc": "classification",
     "nusvc": "classification",
@@ -32,6 +36,8 @@ TASKS = {
     "nusvr": "regression",
     "oneclass": "novelty",
     "svdd": "novelty",
+    "linear-svc": "classification",
+    "linear-svr": "regression",
 }
 
 
@@ -115,9 +121,14 @@ def _machine(choices: Choices, name: str, views: Any) -> Any:
         given["gamma"] = _gamma(given["gamma"])
     if "random_state" in takes:
         given["random_state"] = choices.seed
-    machine = kind(
-        kernel=_kernel(choices.kernel.strip(), views), n_jobs=choices.n_jobs, **given
-    )
+    if "kernel" in takes:
+        given["kernel"] = _kernel(choices.kernel.strip(), views)
+    elif choices.kernel not in (DEFAULT_KERNEL, "linear"):
+        raise UsageFailure(
+            f"--kernel {choices.kernel} is not for --machine {name}, which is linear. "
+            "Leave it out, or choose another machine."
+        )
+    machine = kind(n_jobs=choices.n_jobs, **given)
     try:
         machine._validate_params()
     except ValueError as error:

@@ -83,9 +83,12 @@ def train(
         test = _test(model, held_out, task)
     found = describe_machine(model)
     if request.strict and not found["converged"]:
+        gap = f"dual gap {found['dual_gap']:.2g}"
+        if found["kkt_gap"] is not None:
+            gap = f"KKT gap {found['kkt_gap']:.2g}"
         raise PoorAnswer(
-            f"the fit did not converge (KKT gap {found['kkt_gap']:.2g}); {request.out} "
-            "was not written. Scale the data, lower C, or raise --max-iter or --tol."
+            f"the fit did not converge ({gap}); {request.out} was not written. "
+            "Scale the data, lower C, or raise --max-iter or --tol."
         )
     save_model(
         model,

@@ -22,6 +22,7 @@ from mercer.machines.base.machine import KernelMachine
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.clusters import KernelKMeans, KMeans
 from mercer.machines.components import PCA, KernelPCA
+from mercer.machines.linear.base import LinearMachine
 from mercer.machines.mkl import MKLClassifier, MKLRegressor
 from mercer.machines.one_class import OneClassSVM
 from mercer.machines.online import OnlineSVC
@@ -237,6 +238,23 @@ def _check_stream(model: Any) -> None:
         _numbers(held, "v", n_tasks)
 
 
+def _check_linear(model: Any) -> None:
+    d, n_machines = _width(model), 1
+    if hasattr(model, "classes_"):
+        n_classes = _check_classes(model)
+        n_machines = 1 if n_classes == 2 else n_classes
+        _numbers(model, "coef_", n_machines, d)
+        if hasattr(model, "probA_"):
+            _numbers(model, "probA_", n_machines)
+            _numbers(model, "probB_", n_machines)
+    else:
+        _numbers(model, "coef_", *(1,) * (np.ndim(model.coef_) - 1), d)
+    if model.fit_intercept:
+        _numbers(model, "intercept_", n_machines)
+    else:
+        _number(model, "intercept_")
+
+
 def _check_transformer(model: Any) -> None:
     # Transformers of images learn a few numbers at most.
     for name, value in vars(model).items():
@@ -251,6 +269,7 @@ CHECKS: dict[type, tuple[str, Callable[[Any], None]]] = {
     MKLRegressor: ("weights_", _check_several_kernels),
     SVDD: ("radius_", _check_sphere),
     OneClassSVM: ("offset_", _check_offset),
+    LinearMachine: ("coef_", _check_linear),
     KernelPCA: ("eigenvectors_", _check_kernel_pca),
     KernelKMeans: ("_mean_weights", _check_kernel_kmeans),
     KMeans: ("cluster_centers_", _check_kmeans),

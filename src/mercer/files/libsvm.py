@@ -22,7 +22,7 @@ from mercer.machines.base.export import (
 from mercer.runtime.public import public
 from mercer.runtime.writing import replacing
 
-__all__ = ["export_libsvm"]
+__all__ = ["export_libsvm", "whole_labels"]
 
 # LIBSVM's labels have the type int of C.
 LARGEST_LABEL = 2**31 - 1
@@ -97,13 +97,13 @@ def _kernel_lines(kernel: Kernel) -> list[str]:
 
 def _class_lines(classes: NDArray, machines: Machines) -> list[str]:
     A, B = machines.sigmoids
-    lines = [f"label {' '.join(map(str, _whole(classes)))}"]
+    lines = [f"label {' '.join(map(str, whole_labels(classes)))}"]
     if len(A):
         lines += [f"probA {_numbers(A)}", f"probB {_numbers(B)}"]
     return [*lines, f"nr_sv {' '.join(map(str, machines.n_support))}"]
 
 
-def _whole(classes: NDArray) -> list[int]:
+def whole_labels(classes: NDArray) -> list[int]:
     """Return classes as the whole numbers that LIBSVM takes."""
     fits = classes.dtype.kind in "iuf" and bool(
         (np.abs(classes.astype(np.float64)) <= LARGEST_LABEL).all()

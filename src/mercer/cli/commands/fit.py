@@ -12,7 +12,7 @@ import typer
 from mercer.cli.commands import options
 from mercer.cli.data.loaded import ReadOptions
 from mercer.cli.failures import UsageFailure, reporting, tell
-from mercer.cli.pipelines import Choices, check_choices
+from mercer.cli.pipelines import DEFAULT_KERNEL, Choices, check_choices
 from mercer.cli.printing import check_free, print_json, print_pairs
 from mercer.cli.training import FitRequest, train
 
@@ -31,6 +31,8 @@ class MachineChoice(StrEnum):
     nusvr = "nusvr"
     oneclass = "oneclass"
     svdd = "svdd"
+    linear_svc = "linear-svc"
+    linear_svr = "linear-svr"
 
 
 def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> Any:
@@ -55,7 +57,12 @@ Scale = Annotated[
     _option(options.READ, "How columns are scaled; the model keeps the scaling."),
 ]
 Machine = Annotated[
-    MachineChoice, _option(MODEL, "auto: svc for classes, svr for other numbers.")
+    MachineChoice,
+    _option(
+        MODEL,
+        "auto: svc for classes, svr for other numbers. linear-svc and linear-svr are "
+        "for many rows; they take no kernel.",
+    ),
 ]
 KernelText = Annotated[
     str, _option(MODEL, "Name or text of the kernel, such as 'rbf + 0.5 * linear@age'.")
@@ -127,7 +134,7 @@ def fit(
     cell_size: CellSize = None,
     scale: Scale = "none",
     machine: Machine = MachineChoice.auto,
-    kernel: KernelText = "rbf",
+    kernel: KernelText = DEFAULT_KERNEL,
     c: C = None,
     gamma: Gamma = None,
     degree: Degree = None,
@@ -192,6 +199,14 @@ def _gap(dual_gap: float) -> str:
     return "unknown: the kernel is not positive semi-definite"
 
 
+def _certificate(result: dict[str, Any]) -> str:
+    """Say whether a fit has converged, and how it is known."""
+    answer = "yes" if result["converged"] else "NO"
+    if result["kkt_gap"] is not None:  # linear machines have the dual gap only
+        answer += f", KKT gap {result['kkt_gap']:.1e}"
+    return f"{answer}, dual gap {_gap(result['dual_gap'])}"
+
+
 def _lines(result: dict[str, Any]) -> dict[str, Any]:
     """Return the lines of a result that people want to read."""
     lines = {
@@ -200,8 +215,7 @@ def _lines(result: dict[str, Any]) -> dict[str, Any]:
         "data": f"{result['samples']} samples, {result['features']} features",
         "classes": result["classes"],
         "support vectors": result["support_vectors"],
-        "converged": f"{'yes' if result['converged'] else 'NO'}, KKT gap "
-        f"{result['kkt_gap']:.1e}, dual gap {_gap(result['dual_gap'])}",
+        "converged": _certificate(result),
         "time": f"{result['seconds']:.2f} s",
     }
     if cv := result["cv"]:

@@ -6,12 +6,14 @@ As with kernel machines, a fit is planned, solved by an engine, and kept.
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import svm
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -222,6 +224,39 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         values = values + self.intercept_
         check_finite("decision values", values)
         return values
+
+    def to_sklearn(self) -> Any:
+        """Return a fitted estimator of scikit-learn with the same decision values.
+
+        It is an instance of the class of the same name. It has no probabilities, and
+        its ``predict`` uses the decision values; with ``probability=True`` a warning
+        says so.
+
+        Returns
+        -------
+        estimator
+        """
+        check_is_fitted(self)
+        kind = getattr(svm, type(self).__name__, None)
+        if kind is None:
+            raise ValueError(
+                f"{type(self).__name__} has no counterpart in scikit-learn. Use "
+                "LinearSVC or LinearSVR."
+            )
+        if getattr(self, "probability", False):
+            warn_user(
+                "In the scikit-learn model predict follows the decision values; with "
+                f"probability=True predict of {type(self).__name__} returns the most "
+                "probable class. The two can differ near the boundaries."
+            )
+        own = self.get_params(deep=False)
+        result = kind(**{name: own[name] for name in kind().get_params()})
+        result.set_params(verbose=0)
+        names = ("classes_", "n_iter_", "n_features_in_", "feature_names_in_")
+        for name in (*names, "coef_", "intercept_"):
+            if hasattr(self, name):
+                setattr(result, name, copy(getattr(self, name)))
+        return result
 
     def densify(self) -> Any:
         """Make ``coef_`` a dense array.
