@@ -1,0 +1,168 @@
+"""Measure linear machines: ``python -m benchmarks.linear --help``.
+
+Mercer's LinearSVC is compared with scikit-learn's, and SVC with a linear kernel with
+LIBSVM as scikit-learn has it.  One code measures all: the primal objective is computed
+from weights and intercepts in double precision, and its *excess* is its relative
+distance from a lower bound, the dual objective of a fit by Mercer to ``tol=1e-7``.
+scikit-learn runs with its defaults.  Mercer gets the tolerance at which its excess is
+not larger.  Times are the least of the repeats; the libraries take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import svm
+
+from benchmarks.data import mnist
+from benchmarks.parts import Part, run_parts
+from benchmarks.timing import timed
+from mercer import SVC, LinearSVC
+
+__all__ = ["PARTS", "main"]
+
+EXACT = 1e-7
+
+
+def objectives(X: Any, y: NDArray, model: Any, loss: str) -> NDArray[np.float64]:
+    """Return the objective of each machine, with C=1 and a penalised intercept."""
+    coef, bias = model.coef_, np.atleast_1d(model.intercept_)
+    classes = np.unique(y)
+    positive = classes[1:] if len(classes) == 2 else classes
+    total = 0.5 * ((coef * coef).sum(axis=1) + bias * bias)
+    step = max(1, 2**22 // X.shape[1])
+    for first in range(0, X.shape[0], step):
+        part = slice(first, first + step)
+        sides = np.where(y[part, None] == positive, 1.0, -1.0)
+        values = X[part].astype(np.float64) @ coef.T + bias
+        slack = np.maximum(1.0 - sides * values, 0.0)
+        total += (slack if loss == "hinge" else slack * slack).sum(axis=0)
+    return total
+
+
+def compare(
+    X: Any, y: NDArray, loss: str, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Fit with both libraries, at equal excess."""
+    exact = LinearSVC(loss=loss, tol=EXACT).fit(X, y)  # compiles, too
+    bound = objectives(X, y, exact, loss) - exact.dual_gap_
+
+    def excess(model: Any) -> float:
+        found = objectives(X, y, model, loss)
+        return float(((found - bound) / found).max())
+
+    def measured(make: Callable[[], Any]) -> tuple[Any, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return timed(lambda: make().fit(X, y))
+
+    theirs, times = measured(lambda: svm.LinearSVC(loss=loss, random_state=0))
+    reached = excess(theirs)
+    tol = float(np.clip(reached, EXACT, 1e-2))
+    facts: dict[str, Any] = {
+        "shape": str(X.shape),
+        "classes": len(np.unique(y)),
+        "sklearn_seconds": times.seconds,
+        "sklearn_cpu_seconds": times.cpu_seconds,
+        "sklearn_excess": reached,
+        "sklearn_n_iter": int(theirs.n_iter_),
+        "mercer_tol": tol,
+    }
+    best, cpu = np.inf, np.inf
+    for _ in range(options.repeats):
+        ours, times = measured(lambda: LinearSVC(loss=loss, tol=tol, random_state=0))
+        best, cpu = min(best, times.seconds), min(cpu, times.cpu_seconds)
+    return facts | {
+        "mercer_seconds": best,
+        "mercer_cpu_seconds": cpu,
+        "mercer_excess": excess(ours),
+        "mercer_n_iter": ours.n_iter_,
+        "speedup": facts["sklearn_seconds"] / best,
+        "others_cores": times.others_cores,
+    }
+
+
+def _digits(options: argparse.Namespace, n: int = 60_000) -> tuple[NDArray, NDArray]:
+    X, y = mnist(500 if options.fast else options.n or n, options.fast)[:2]
+    return X.astype(np.float64), y
+
+
+def squared_hinge(options: argparse.Namespace) -> dict[str, Any]:
+    """Ten digits against the rest with the squared hinge loss."""
+    return compare(*_digits(options), "squared_hinge", options)
+
+
+def hinge(options: argparse.Namespace) -> dict[str, Any]:
+    """Ten digits against the rest with the hinge loss."""
+    return compare(*_digits(options), "hinge", options)
+
+
+def many_rows(options: argparse.Namespace) -> dict[str, Any]:
+    """Two classes of 500,000 dense samples with 54 features."""
+    rng = np.random.default_rng(0)
+    n = 2000 if options.fast else 500_000
+    X = rng.standard_normal((n, 54)) * rng.uniform(0.2, 1.0, 54)
+    y = (X @ rng.standard_normal(54) + 2.0 * rng.standard_normal(n) > 0).astype(int)
+    return compare(X, y, "squared_hinge", options)
+
+
+def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
+    """Twenty classes of sparse samples that are like text."""
+    rng = np.random.default_rng(0)
+    n, d = (400, 4000) if options.fast else (20_000, 50_000)
+    X = sparse.random(n, d, 0.002, format="csr", random_state=0)
+    weights = rng.standard_normal((d, 20))
+    y = (X @ weights + 0.5 * rng.standard_normal((n, 20))).argmax(axis=1)
+    return compare(X, y, "squared_hinge", options)
+
+
+def raw_pixels(options: argparse.Namespace) -> dict[str, Any]:
+    """SVC with a linear kernel and C=10 on pixels from 0 to 255."""
+    X, y = _digits(options, 5000)
+    if not options.fast:
+        X = 255.0 * X
+    models = {
+        "mercer": lambda: SVC(kernel="linear", C=10.0),
+        "libsvm": lambda: svm.SVC(kernel="linear", C=10.0, cache_size=1000),
+    }
+    facts: dict[str, Any] = {"shape": str(X.shape)}
+    for _ in range(options.repeats + 1):  # the first fit compiles
+        for name, make in models.items():
+            model, times = timed(lambda make=make: make().fit(X, y))
+            facts[f"{name}_seconds"] = min(
+                facts.get(f"{name}_seconds", np.inf), times.seconds
+            )
+            if name == "mercer":
+                facts["mercer_converged"] = model.converged_
+                facts["mercer_kkt_gap"] = float(model.kkt_gap_.max())
+    return facts | {"speedup": facts["libsvm_seconds"] / facts["mercer_seconds"]}
+
+
+PARTS: dict[str, Part] = {
+    "squared-hinge": squared_hinge,
+    "hinge": hinge,
+    "many-rows": many_rows,
+    "sparse": sparse_text,
+    "raw-pixels": raw_pixels,
+}
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repeats", type=int, default=1, help="fits of Mercer")
+    parser.add_argument("--n", type=int, help="number of images (default: 60000)")
+
+
+def main() -> int:
+    """Run the parts that are asked for."""
+    return run_parts("linear", __doc__, PARTS, ["mnist.npz"], _options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
