@@ -107,7 +107,7 @@ def mnist(n: int, is_fast: bool) -> tuple[NDArray[np.float32], NDArray]:
 
 def _samples(raw: NDArray, n: int, scale: float) -> NDArray[np.float32]:
     # The division is in place: a temporary copy would raise the peak of memory.
-    X = raw[:n].reshape(min(n, len(raw)), -1).astype(np.float32)
+    X = raw[:n].reshape(min(n, len(raw)), raw[0].size).astype(np.float32)
     X /= scale
     return X
 
