@@ -215,6 +215,85 @@ def test_refresh_in_pieces():
     np.testing.assert_allclose(task.f, RBF.block(X)[:, problem.row] @ start, rtol=1e-12)
 
 
+def hard_problem(n, seed):
+    """Return a problem of which more variables become free than fit a working set."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).astype(np.float32)
+    z = np.sin(3 * X[:, 0]) + np.cos(2 * X[:, 1]) * X[:, 2] + 0.3 * rng.normal(size=n)
+    return X, naive.c_svc(np.where(z > 0, 1.0, -1.0), np.full(n, 10.0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_takes_at_most_twice_the_steps_of_the_pair_solver(kind, seed):
+    X, problem = hard_problem(1200, seed)
+    kernel = kernels.RBF(gamma=1.0)
+    beta, f = problem.start.copy(), np.zeros(1200)
+    stop = np.zeros(1, dtype=np.uint8)
+    K = kernel.block(X)
+    steps, _, _ = minimise_pairs(
+        K, layout(problem), problem, beta, f, 1e-3, FOREVER, stop
+    )
+    is_free = (problem.lo < beta) & (beta < problem.hi)
+    assert is_free.sum() > 192
+    with Threads(2) as threads:
+        if kind == "whole":
+            gram = WholeGram.compute(kernel, Operand(X), [0, 1200], threads)
+        else:
+            gram = RowGram(kernel, Operand(X), [0, 1200], 10**8, threads, patience=0)
+        (task,) = run(gram, [Task(problem, [0], [0, 1200])], threads, size=192)
+    assert task.done
+    assert task.is_full
+    assert task.n_iter <= 2 * steps
+    found = certificate(task, K)
+    assert found.objective == pytest.approx(certify(problem, beta, f).objective, 1e-5)
+
+
+def test_members_that_moved_last_stay():
+    X, problem = hard_problem(300, 0)
+    rows = []
+    with Threads(1) as threads:
+        gram = make_gram("whole", X, threads)
+        task = Task(problem, [0], [0, 300])
+        improve = task.improve
+
+        def watched(*arguments):
+            before = task.working_set.copy(), task.beta.copy()
+            improve(*arguments)
+            rows.append((*before, task.beta.copy()))
+
+        task.improve = watched
+        run(gram, [task], threads, size=40)
+    last_moved = np.zeros(300)
+    n_left = 0
+    for k, (members, before, after) in enumerate(rows[:-1], 1):
+        last_moved[np.setdiff1d(members, rows[k - 2][0] if k > 1 else [])] = k - 1
+        last_moved[before != after] = k
+        following = rows[k][0]
+        leaves = np.setdiff1d(members, following)
+        stays = np.intersect1d(members, following)
+        n_left += len(leaves)
+        if len(leaves):
+            # The pair that violates most stays in any case.
+            earlier = last_moved[stays] < last_moved[leaves].max()
+            assert earlier.sum() <= 2
+    assert n_left > 0
+
+
+@pytest.mark.parametrize("name", ["c_svc", "nu_svc"])
+def test_threads_share_one_task(name):
+    solutions = []
+    X, y = samples(200)
+    problem = machine(name, X, y)
+    for count in (1, 2, 5):
+        with Threads(count) as threads:
+            gram = make_gram("rows", X.astype(np.float32), threads)
+            (task,) = run(gram, [Task(problem, [0], [0, 200])], threads, size=30)
+        solutions.append(np.concatenate([task.beta, task.f, [task.n_iter]]))
+    assert (solutions[0] == solutions[1]).all()
+    assert (solutions[0] == solutions[2]).all()
+
+
 # Few values, so that ties are the rule.
 values = st.lists(
     st.one_of(st.sampled_from([0.5, 1.0, 2.0]), st.floats(1e-6, 1e6)), min_size=1

@@ -65,6 +65,25 @@ def test_a_row_is_computed_once(X):
         assert sum(calls) == 40
 
 
+def test_rows_that_come_back_are_kept(X):
+    with Threads(1) as threads:
+        gram = RowGram(RBF, Operand(X), [0, 700], 10**8, threads, patience=0)
+        slot = gram.source(0).slot
+        gram.provide([Demand(0, np.arange(40))])
+        gram.provide([Demand(0, np.arange(40, 80))])
+        assert (slot[:40] == -1).all()  # nobody asks for them again, as it seems
+        gram.provide([Demand(0, np.arange(40))])
+        assert (slot[:80] >= 0).all()
+        gram.provide([Demand(0, np.arange(100, 300))])
+        assert (slot[:80] >= 0).all()
+        rows = np.arange(300)
+        rows = rows[slot[rows] >= 0]
+        assert len(rows) == 280
+        np.testing.assert_allclose(
+            rows_of(gram, 0, rows), RBF.block(X)[rows], atol=1e-6
+        )
+
+
 def test_least_recently_used_rows_give_way(X):
     budget = 10 * 700 * 4
     K = RBF.block(X)

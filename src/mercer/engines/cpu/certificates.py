@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg.lapack import dpotrf
 
 from mercer.core.problem import DualProblem, Solution, certify, is_feasible
@@ -19,7 +20,9 @@ from mercer.engines.cpu.tiles import (
     TILES_PART,
     WORKERS,
     Tiles,
+    Weights,
     Workers,
+    apply,
     coefficient_matrix,
     divide,
 )
@@ -33,16 +36,26 @@ __all__ = [
     "certifying_bytes",
     "coarse_part",
     "is_definite",
+    "is_spoilt",
     "kernel_values",
+    "near_rows",
+    "products",
     "products_on_support",
     "refine",
     "rounding_errors",
+    "settle",
     "some_rows",
     "to_solution",
 ]
 
 # Rows on which rounding errors are measured.
 SAMPLED_ROWS = 64
+# Rows matter to the gap whose gradients are within so many times the errors of it.
+NEAR = 8.0
+# How often values in single precision are renewed, and the fraction of the tolerance to
+# which steps go on after that.
+MOST_RENEWALS = 4
+LEFT_TO_ROUNDING = 0.7
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
@@ -61,10 +74,15 @@ def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
     """Tell whether rounding or overflow is the only obstacle to a certificate."""
     return any(
         not task.gap + error < np.inf
-        or (task.done and task.gap + 2.0 * error > tol)
+        or is_spoilt(task, error, tol)
         or not is_feasible(task.problem, task.beta)
         for task, error in zip(tasks, errors, strict=True)
     )
+
+
+def is_spoilt(task: Task, error: float, tol: float) -> bool:
+    """Tell whether a task is solved, but for its rounding errors."""
+    return task.done and task.gap + 2.0 * error > tol
 
 
 def to_solution(task: Task, error: float, tol: float) -> Solution:
@@ -135,6 +153,107 @@ def rounding_errors(
         if here.any():
             errors[t] = np.abs(task.f[at[here]] - exact[here, t]).max()
     return errors
+
+
+def near_rows(task: Task, margin: float) -> NDArray:
+    """Return the rows whose values of ``f`` could matter to the KKT gap.
+
+    These are the rows of variables that would violate if their gradient changed by the
+    margin in the worst direction; free variables are always among them.
+    """
+    p, lo, hi, _, row, group = task.problem
+    G = task.f[row] + p
+    up, down = task.beta < hi, task.beta > lo
+    least = np.full(group[-1] + 1, np.inf)
+    most = np.full(group[-1] + 1, -np.inf)
+    np.minimum.at(least, group[up], G[up])
+    np.maximum.at(most, group[down], G[down])
+    is_near = (up & (G <= most[group] + margin)) | (down & (G >= least[group] - margin))
+    return np.unique(row[is_near])
+
+
+def products(
+    kernel: Kernel,
+    data: Operand,
+    task: Task,
+    rows: NDArray,
+    threads: Workers,
+    budget: int | None = None,
+    *,
+    precise: bool = False,
+) -> NDArray:
+    """Return ``f = K beta`` on some rows of a task, tile by tile.
+
+    Kernel values are computed in the precision of the data, or in double precision.
+    """
+    by_row = np.bincount(task.problem.row, task.beta, len(task.f))
+    used = np.flatnonzero(by_row)
+    if not len(used):
+        return np.zeros(len(rows))
+    weights = Weights(sparse.csr_array(by_row[used, None]), [0, len(used)])
+    left, right = (
+        _in_double(data, own) if precise else data.rows(own)
+        for own in (task.gram_rows(rows), task.gram_rows(used))
+    )
+    return apply(kernel, left, right, weights, threads, budget)[:, 0]
+
+
+def settle(
+    kernel: Kernel,
+    data: Operand,
+    tasks: list[Task],
+    errors: NDArray,
+    tol: float,
+    solve: Callable[[float], None],
+    threads: Workers,
+    budget: int | None = None,
+) -> NDArray:
+    """Bring ``f`` up to date in double precision, and go on in single precision.
+
+    Kernel values in single precision are good enough for the steps, but the errors of
+    ``f`` are those of all steps since the start.  So ``f`` is computed anew where it
+    matters; what has to be solved after that is little, and so are its errors.  Return
+    the errors that remain; if they do not become small enough, double precision is
+    needed for the steps too.
+    """
+    errors = errors.copy()
+    margins = NEAR * errors + tol
+    for _ in range(MOST_RENEWALS):
+        late = [t for t in range(len(tasks)) if is_spoilt(tasks[t], errors[t], tol)]
+        if not late:
+            break
+        renewed = {t: near_rows(tasks[t], margins[t]) for t in late}
+        for t, rows in renewed.items():
+            _renew(kernel, data, tasks[t], rows, threads, budget)
+        solve(LEFT_TO_ROUNDING * tol)
+        before = errors[late].max()
+        for t, rows in renewed.items():
+            task = tasks[t]
+            # Steps may have brought other rows to where they matter.
+            others = np.setdiff1d(near_rows(task, margins[t]), rows)
+            if len(others):
+                _renew(kernel, data, task, others, threads, budget)
+                task.done = task.gap <= tol
+            sample = some_rows(rows, SAMPLED_ROWS)
+            exact = products(kernel, data, task, sample, threads, budget, precise=True)
+            errors[t] = np.abs(task.f[sample] - exact).max(initial=0.0)
+        if not errors[late].max() < 0.5 * before:
+            break
+    return errors
+
+
+def _renew(
+    kernel: Kernel,
+    data: Operand,
+    task: Task,
+    rows: NDArray,
+    threads: Workers,
+    budget: int | None,
+) -> None:
+    """Compute ``f`` anew on some rows, and what follows from it."""
+    task.f[rows] = products(kernel, data, task, rows, threads, budget, precise=True)
+    task.certificate = certify(task.problem, task.beta, task.f)
+    task.gap = task.certificate.kkt_gap
 
 
 def coarse_part(
@@ -323,9 +442,9 @@ def all_of(verdicts: Sequence[bool | None]) -> bool | None:
     return None if None in verdicts else True
 
 
-def some_rows(rows: NDArray) -> NDArray:
-    """Return as many rows as are tested, evenly spread over all rows."""
-    count = min(len(rows), TESTED_ROWS)
+def some_rows(rows: NDArray, most: int = TESTED_ROWS) -> NDArray:
+    """Return at most so many rows, evenly spread over all rows."""
+    count = min(len(rows), most)
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
 

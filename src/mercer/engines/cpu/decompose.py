@@ -34,10 +34,10 @@ from mercer.core.tiles import add_rows, fill_columns, fill_rows, ranges
 __all__ = ["Task", "decompose", "refresh"]
 
 # The inner problems are solved this much more tightly than the outer one is violated.
-# If members have to leave for others, a looser tolerance is better: the next working
-# sets undo much of what further steps would do.
-INNER_TOLERANCE = 0.03
-INNER_TOLERANCE_OF_FULL_SET = 0.1
+# If members have to leave for others, the next working sets undo much of what further
+# steps would do.
+INNER_TOLERANCE = 0.1
+INNER_TOLERANCE_OF_FULL_SET = 0.15
 # More rounds than a problem takes, so that two of them fit into one number.
 MOST_ROUNDS = 2.0**26
 # Number of new variables in a working set.  The first sets have few, because the first

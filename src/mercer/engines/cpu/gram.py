@@ -163,9 +163,9 @@ class RowGram:
         return Source(store.pool, store.slot, 0)
 
 
-# If more than this fraction of the rows that are asked for have been there before, rows
+# If more than this fraction of the computed rows had been computed before, rows
 # are kept for as long as the budget allows.
-COMING_BACK = 0.1
+COMING_BACK = 0.05
 
 
 class _RowStore:
@@ -178,6 +178,7 @@ class _RowStore:
         self.pool = np.empty((capacity, width), dtype=dtype)
         self.slot = np.full(n, -1, dtype=np.int64)
         self._was_here = np.zeros(n, dtype=np.bool_)
+        self._n_computed = self._n_back = 0
         self._row = np.full(capacity, -1, dtype=np.int64)
         self._used_at = np.zeros(capacity, dtype=np.int64)
         self._filled = 0
@@ -189,9 +190,9 @@ class _RowStore:
         self._used_at[slots[here]] = clock
         missing = rows[~here]
         if self._patience is not None:
-            # Rows that come back are worth keeping as long as there is room.
-            n_back = np.count_nonzero(self._was_here[missing])
-            if n_back > COMING_BACK * len(missing):
+            self._n_back += int(np.count_nonzero(self._was_here[missing]))
+            self._n_computed += len(missing)
+            if self._n_back > COMING_BACK * self._n_computed:
                 self._patience = None
             self._was_here[missing] = True
         taken = self._free_slots(len(missing), clock)

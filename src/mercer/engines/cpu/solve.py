@@ -2,8 +2,9 @@
 
 Solutions of all solvers are certified in the same way: the rounding errors of the
 gradient are estimated from kernel values in double precision, and count against the
-tolerance.  If single precision is not enough, solving continues in double precision
-from the solution so far.
+tolerance.  If single precision is not enough, gradients are computed anew in double
+precision where they matter, and steps go on in single precision; if that is not enough
+either, solving continues in double precision from the solution so far.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution, is_feasible, layout
-from mercer.core.smo import solve_and_polish
+from mercer.core.problem import DualProblem, Solution, is_feasible, layout
+from mercer.core.smo import minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
     all_of,
@@ -25,7 +26,10 @@ from mercer.engines.cpu.certificates import (
     certifying_bytes,
     coarse_part,
     kernel_values,
+    products,
     rounding_errors,
+    settle,
+    some_rows,
     to_solution,
 )
 from mercer.engines.cpu.decompose import Task, decompose, refresh
@@ -71,6 +75,9 @@ SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 SAFETY = 0.9
 # Largest fraction of the tolerance that single precision may lose to rounding errors.
 MOST_FOR_ROUNDING = 0.6
+# Up to this multiple of the tolerance, rounding errors are made smaller by computing
+# gradients anew; if they are larger, all goes on in double precision.
+LARGEST_ERROR = 20.0
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
 SINGLE_FROM = 2000
@@ -79,10 +86,16 @@ SINGLE_FROM = 2000
 MOST_SINGLE = 10.0
 # Up to this many samples kernel values take less time than starting threads for them.
 TINY = 256
-# Up to this many samples the whole matrix costs less than choosing rows.
-WHOLE_LIMIT = 8000
-# The same limit for regression, in which most samples become support vectors.
-WHOLE_LIMIT_OF_REGRESSION = 16_000
+# Up to this many samples the whole matrix costs less than choosing rows, if hardly any
+# sample becomes a support vector, and up to so many more if all do.
+WHOLE_LIMIT = 4000
+WHOLE_LIMIT_MORE = 7000
+# Samples on which it is tried out how many become support vectors, and the share that
+# is assumed where problems share kernel values, or a user's function computes them.
+TRIED_ROWS = 512
+USUAL_SHARE = 0.6
+TRIAL_TOL = 0.01
+TRIAL_STEPS = 20 * TRIED_ROWS
 # Up to this many samples, a task on some of the samples gets a matrix of its own.
 SMALL_TASK = 2000
 # Limit on steps if the user sets none: badly scaled data could need 1e12 steps.
@@ -188,32 +201,46 @@ def solve_many(
         # A smaller gap makes up for larger rounding errors.
         solve(tol - 2.5 * errors.max())
         errors = rounding_errors(kernel, data, tasks, helpers, budget)
-    if (
-        are_spoilt(tasks, errors, tol)
-        and isinstance(data, Operand)
-        and first.dtype == np.float32
-    ):
-        del solve, first
-        again = [
-            spec._replace(problem=spec.problem._replace(start=task.beta))
-            if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
-            else spec
-            for spec, task in zip(specs, tasks, strict=True)
-        ]
-        precise = settings._replace(precise=True)
-        double = data.astype(np.float64)
-        solutions = solve_many(
-            kernel, double, starts, again, precise, threads, progress
-        )
-        return [
-            s._replace(n_iter=s.n_iter + t.n_iter)
-            for s, t in zip(solutions, tasks, strict=True)
-        ]
-    is_single = first.dtype == np.float32 and not kernel.is_custom()
-    is_single = is_single and isinstance(data, Operand)
+    is_single = first.dtype == np.float32 and isinstance(data, Operand)
+    if isinstance(data, Operand) and is_single:
+        if errors.max() <= LARGEST_ERROR * tol and not kernel.is_custom():
+            errors = settle(kernel, data, tasks, errors, tol, solve, threads, rest)
+        if are_spoilt(tasks, errors, tol):
+            del solve, first
+            return _go_on_in_double(
+                kernel, data, starts, specs, tasks, settings, threads, progress
+            )
     return [
-        to_solution(task, float(error), tol)._replace(is_single=is_single)
+        to_solution(task, float(error), tol)._replace(
+            is_single=is_single and not kernel.is_custom()
+        )
         for task, error in zip(tasks, errors, strict=True)
+    ]
+
+
+def _go_on_in_double(
+    kernel: Kernel,
+    data: Operand,
+    starts: Sequence[int],
+    specs: Sequence[TaskSpec],
+    tasks: list[Task],
+    settings: Settings,
+    threads: Threads,
+    progress: Progress | None,
+) -> list[Solution]:
+    """Solve all tasks in double precision, from where they stand if that is sound."""
+    again = [
+        spec._replace(problem=spec.problem._replace(start=task.beta))
+        if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
+        else spec
+        for spec, task in zip(specs, tasks, strict=True)
+    ]
+    precise = settings._replace(precise=True)
+    double = data.astype(np.float64)
+    solutions = solve_many(kernel, double, starts, again, precise, threads, progress)
+    return [
+        s._replace(n_iter=s.n_iter + t.n_iter)
+        for s, t in zip(solutions, tasks, strict=True)
     ]
 
 
@@ -272,7 +299,7 @@ def _prepare(
                 progress, at_once,
             )  # fmt: skip
         budget -= tiling.n_bytes
-        if _wants_whole(data, tasks, settings, budget):
+        if _wants_whole(kernel, data, tasks, settings, budget):
             data = WholeGram.compute(kernel, data, starts, threads, tiling)
             budget -= data.matrix.nbytes
     solver = settings.solver
@@ -287,7 +314,11 @@ def _prepare(
         rest = budget - squares
         gram = RowGram(kernel, data, starts, rest, threads, patience, tiling)
     for task in tasks:
-        refresh(gram, task, threads)
+        if isinstance(gram, WholeGram):
+            refresh(gram, task, threads)
+        else:
+            everything = np.arange(len(task.f))
+            task.f = products(kernel, gram.operand, task, everything, threads, budget)
 
     def solve(tol: float) -> None:
         if solver == "decompose":
@@ -395,7 +426,7 @@ def _solve_on(
 ) -> None:
     """Solve a task on its own matrix."""
     problem, beta, f = task.problem, task.beta, task.f
-    if beta.any():
+    if beta.any() and not f.any():
         f[:] = square @ np.bincount(problem.row, beta, len(f))
     steps = max_iter - task.n_iter
     outcome = solve_and_polish(
@@ -405,7 +436,7 @@ def _solve_on(
 
 
 def _wants_whole(
-    data: Operand, tasks: list[Task], settings: Settings, budget: int
+    kernel: Kernel, data: Operand, tasks: list[Task], settings: Settings, budget: int
 ) -> bool:
     """Decide whether to compute the whole matrix; raise an error if that cannot be."""
     n = len(data)
@@ -425,9 +456,37 @@ def _wants_whole(
                 "cache_size, or use solver='decompose'."
             )
         return True
-    is_regression = len(tasks[0].problem.p) > len(tasks[0].f)
-    limit = WHOLE_LIMIT_OF_REGRESSION if is_regression else WHOLE_LIMIT
-    return settings.solver == "auto" and n <= limit and needed <= budget
+    if settings.solver != "auto" or needed > budget:
+        return False
+    return n <= WHOLE_LIMIT or (
+        n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE
+        and n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
+    )
+
+
+def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
+    """Estimate which share of the samples become support vectors.
+
+    It is found out on some of the samples.  Of more samples fewer become support
+    vectors, in proportion; the limits allow for that.
+    """
+    task = tasks[0]
+    has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
+    if len(tasks) > 1 or kernel.is_custom():
+        return USUAL_SHARE
+    if has_started.any():  # the mass of all coefficients is given
+        return float(has_started.mean())
+    rows = some_rows(np.arange(len(task.f)), TRIED_ROWS)
+    tried = np.flatnonzero(np.isin(task.problem.row, rows))
+    p, lo, hi, start = (values[tried] for values in task.problem[:4])
+    row = np.searchsorted(rows, task.problem.row[tried])
+    part = DualProblem(p, lo, hi, start, row, task.problem.group[tried])
+    K = kernel_values(kernel, data)(task.gram_rows(rows)).astype(data.dtype)
+    beta, f = start.copy(), np.zeros(len(rows))
+    stop = np.zeros(1, dtype=np.uint8)
+    minimise_pairs(K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop)
+    used = np.bincount(part.row, beta != 0.0, len(rows)) > 0
+    return float(used.mean())
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:

@@ -1,0 +1,158 @@
+"""Whole matrix or rows, and single precision where double would cost twice as much."""
+
+import numpy as np
+import pytest
+
+from certificate import certify
+from mercer import SVC, SVR, NuSVC, OneClassSVM
+from mercer.core import smo
+from mercer.core.problem import c_svc
+from mercer.core.problem import certify as certify_problem
+from mercer.engines.cpu import certificates, decompose
+from mercer.engines.cpu import solve as solving
+from mercer.engines.cpu.certificates import near_rows
+from mercer.engines.cpu.decompose import Task
+
+
+@pytest.fixture
+def kinds(monkeypatch):
+    """Note which Gram matrices are made, at limits that small data reach."""
+    made = []
+    monkeypatch.setattr(solving, "WHOLE_LIMIT", 300)
+    monkeypatch.setattr(solving, "WHOLE_LIMIT_MORE", 500)
+    monkeypatch.setattr(solving, "TRIED_ROWS", 100)
+
+    class Rows(solving.RowGram):
+        def __init__(self, *arguments):
+            made.append("rows")
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(solving, "RowGram", Rows)
+    compute = solving.WholeGram.compute
+
+    def whole(*arguments):
+        made.append("whole")
+        return compute(*arguments)
+
+    monkeypatch.setattr(solving.WholeGram, "compute", whole)
+    return made
+
+
+def table(n, noise, seed=0):
+    """Two classes; noise makes support vectors of most samples."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    y = X[:, 0] + noise * rng.normal(size=n) > 0
+    X[:, 0] += np.where(y, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("n", "noise", "kind"),
+    [
+        (290, 0.0, "whole"),
+        (500, 0.0, "rows"),
+        (500, 5.0, "whole"),
+        (820, 5.0, "rows"),
+    ],
+)
+def test_rows_where_few_samples_become_support_vectors(n, noise, kind, kinds):
+    X, y = table(n, noise)
+    model = SVC(gamma=0.2).fit(X, y)
+    assert kinds == [kind]
+    assert model.converged_
+
+
+def test_machines_whose_mass_is_given(kinds):
+    X, y = table(500, 1.0)
+    OneClassSVM(nu=0.05, gamma=0.2).fit(X)
+    assert kinds == ["rows"]
+    NuSVC(nu=0.6, gamma=0.2).fit(X, y)
+    assert kinds == ["rows", "whole"]
+
+
+@pytest.mark.parametrize("machine", [SVC(C=3.0), SVR(C=3.0, epsilon=0.3)])
+def test_both_sides_of_the_seam_agree(machine, kinds):
+    X, y = table(450, 1.0)
+    target = X[:, 1] if isinstance(machine, SVR) else y
+    found = {}
+    for solver in ("auto", "smo", "decompose"):
+        machine.set_params(gamma=0.2, solver=solver, tol=1e-6).fit(X, target)
+        assert machine.converged_
+        found[solver] = machine.objective_
+    np.testing.assert_allclose(found["smo"], found["decompose"], rtol=1e-7)
+    np.testing.assert_allclose(found["auto"], found["smo"], rtol=1e-7)
+    assert set(kinds) == {"rows", "whole"}
+
+
+def overlapping(n, n_classes=2):
+    """Samples in double precision of classes that overlap, for large C."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    score = np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n)
+    return X, np.digitize(
+        score, np.quantile(score, np.arange(1, n_classes) / n_classes)
+    )
+
+
+@pytest.mark.parametrize("solver", ["smo", "decompose"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_gradients_are_renewed_in_double_precision(solver, n_classes, monkeypatch):
+    X, y = overlapping(2100, n_classes)
+    seen, renewed = set(), []
+    for module in (smo, decompose):
+        solve = module.minimise_pairs
+        monkeypatch.setattr(
+            module,
+            "minimise_pairs",
+            lambda K, *a, solve=solve: seen.add(K.dtype.name) or solve(K, *a),
+        )
+    renew = certificates._renew
+    monkeypatch.setattr(
+        certificates, "_renew", lambda *a: renewed.append(len(a[3])) or renew(*a)
+    )
+    C, gamma, tol = 300.0, 0.5, 1e-4
+    model = SVC(C=C, gamma=gamma, tol=tol, solver=solver).fit(X, y)
+    assert seen == {"float32"}
+    assert renewed
+    assert max(renewed) < len(X)  # not where it does not matter
+    assert model.converged_
+    K = np.exp(-gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    bound = np.full(n_classes, C)[y]
+    _, gap = certify(model, lambda a, b: K[np.ix_(a, b)], y, bound)
+    assert gap <= tol
+    assert model.kkt_gap_.max() <= tol
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_double_precision_where_renewing_is_not_enough(monkeypatch):
+    X, y = overlapping(2100)
+    seen = set()
+    solve = smo.minimise_pairs
+    monkeypatch.setattr(
+        smo, "minimise_pairs", lambda K, *a: seen.add(K.dtype.name) or solve(K, *a)
+    )
+    monkeypatch.setattr(certificates, "MOST_RENEWALS", 0)
+    model = SVC(C=300.0, gamma=0.5, tol=1e-4, solver="smo").fit(X, y)
+    assert seen == {"float32", "float64"}
+    assert model.converged_
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_other_rows_do_not_matter_to_the_gap(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1.0, 1.0], 200)
+    problem = c_svc(y, np.full(200, 1.0))
+    task = Task(problem, [0], [0, 200])
+    bounds = np.stack([problem.lo, problem.hi, 0.5 * problem.hi + 0.5 * problem.lo])
+    task.beta = bounds[rng.integers(3, size=200), np.arange(200)]
+    # As near the solution: variables at a bound have gradients of the right sign.
+    G = np.where(task.beta == problem.lo, 1.0, -1.0) * rng.exponential(size=200)
+    G[(task.beta > problem.lo) & (task.beta < problem.hi)] *= 0.01
+    task.f = G - problem.p
+    rows = near_rows(task, 0.2)
+    others = np.setdiff1d(np.arange(200), rows)
+    assert 0 < len(others) < 200
+    gap = certify_problem(problem, task.beta, task.f).kkt_gap
+    task.f[others] += rng.uniform(-0.2, 0.2, len(others))
+    assert certify_problem(problem, task.beta, task.f).kkt_gap == gap
