@@ -442,9 +442,9 @@ def all_of(verdicts: Sequence[bool | None]) -> bool | None:
     return None if None in verdicts else True
 
 
-def some_rows(rows: NDArray, most: int = TESTED_ROWS) -> NDArray:
-    """Return at most so many rows, evenly spread over all rows."""
-    count = min(len(rows), most)
+def some_rows(rows: NDArray, most: int | None = None) -> NDArray:
+    """Return as many rows as are tested, or ``most``, evenly spread over all rows."""
+    count = min(len(rows), TESTED_ROWS if most is None else most)
     return rows[np.linspace(0, len(rows) - 1, count).astype(np.intp)]
 
 
