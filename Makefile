@@ -25,6 +25,7 @@ lint: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
 	$(BIN)/python -m benchmarks.linear $(filter --fast,$(ARGS))
+	$(BIN)/python -m benchmarks.tabular $(filter --fast,$(ARGS))
 
 docs: $(VENV)/.docs
 	rm -rf docs/_generated

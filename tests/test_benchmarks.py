@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from itertools import combinations
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from mercer.engines.cpu.zeros import LEAST_ROWS
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import tabular  # noqa: E402
 from benchmarks.cases import Setting  # noqa: E402
 from benchmarks.data import WARM_ROWS, Data, warm_part  # noqa: E402
 from benchmarks.floor import needed_values  # noqa: E402
@@ -254,3 +256,14 @@ def test_unknown_case_is_explained():
     done = run("--fast", "--cases", "mnits")
     assert done.returncode == 2
     assert "Unknown case 'mnits'. Known: a9a" in done.stderr
+
+
+def test_solvers_on_tables_are_compared():
+    answer = tabular.PARTS["covtype"](Namespace(fast=True, sizes=None))
+    for n in tabular.FAST_SIZES:
+        for solver in tabular.SOLVERS:
+            assert answer[f"{n} {solver} seconds"] > 0
+            assert answer[f"{n} {solver} gap"] <= 1e-3
+        assert answer[f"{n} steps of decompose / steps of smo"] <= 2
+        assert answer[f"{n} auto / better of smo and decompose"] > 0
+        assert answer[f"{n} scikit-learn / auto"] > 0

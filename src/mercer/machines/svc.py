@@ -76,8 +76,9 @@ class SVC(KernelClassifier):
     solver : str, default="auto"
         "smo" changes pairs of variables and needs the whole Gram matrix. "decompose"
         solves working sets and computes rows of the matrix when it needs them. "auto"
-        chooses the faster of the two. "simplified", "random", "platt", "wss1" and
-        "wss2" are textbook methods, for study.
+        chooses between the two by the number of samples, the memory, and the share of
+        samples that become support vectors in a trial on some of them. "simplified",
+        "random", "platt", "wss1" and "wss2" are textbook methods, for study.
     tol : float, default=1e-3
         Largest violation of the optimality conditions at the end.
     cache_size : float or "auto", default="auto"
