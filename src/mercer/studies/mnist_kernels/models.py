@@ -154,7 +154,9 @@ def scored(run: Run, label: str) -> Scored:
         acc1 = cross_validate(run, model, K, data.y)
         fitted = timed_fit(model, K, data.y)
         found = model.predict(K_test)
-        return Scored(acc1, percent(found, data.y_test), found, fitted)
+        # Without the model, whose kernel matrix is large.
+        kept = fitted._replace(model=None)
+        return Scored(acc1, percent(found, data.y_test), found, kept)
 
     return run.share(f"scored {label}", make)
 

@@ -20,6 +20,8 @@ __all__ = ["Cell", "Section", "render", "summarise"]
 TEMPLATE = "page.html.j2"
 # Panels narrower than this, in points, were drawn for several columns.
 SMALL = 260.0
+# Cells with more letters need a line of their own on a small screen.
+MOST_LETTERS = 12
 
 
 class Cell(NamedTuple):
@@ -61,6 +63,15 @@ class ShownTable(NamedTuple):
     def has_gaps(self) -> bool:
         """Whether any row has a duality gap."""
         return any(line.gap for line in self.lines)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the table fits a small screen as it is, and needs no cards."""
+        n_columns = len(self.headings) + self.is_timed + self.has_gaps
+        cells = [cell for line in self.lines for cell in line.cells]
+        is_short = all(len(cell.value) <= MOST_LETTERS for cell in cells)
+        room = 4 if max(len(line.label) for line in self.lines) <= MOST_LETTERS else 2
+        return is_short and n_columns <= room and not any(c.published for c in cells)
 
     @property
     def assumes_sizes(self) -> bool:
@@ -125,6 +136,21 @@ class Summary(NamedTuple):
     claims: dict[bool | None, int]
     n_failed: int
     n_unavailable: int
+
+    @property
+    def csv(self) -> str:
+        """A link that contains all comparisons as a CSV file."""
+        rows = [
+            [p.study, p.label, f"{c.difference:.2f}", f"{c.error:.2f}", c.verdict]
+            for p, c in ((point, point.comparison) for point in self.points)
+        ]
+        return csv_link([["study", "figure", "difference", "±", "verdict"], *rows])
+
+    @property
+    def best_csv(self) -> str:
+        """A link that contains the table of the best models as a CSV file."""
+        rows = [[b.study, b.label, b.cell.value, b.cell.published] for b in self.best]
+        return csv_link([["study", "model", "ours %", "published %"], *rows])
 
 
 def render(report: Report) -> str:
