@@ -17,6 +17,7 @@ __all__ = [
     "percent",
     "relative_gap",
     "seconds_of",
+    "timed",
     "timed_fit",
     "times_in_turn",
 ]
@@ -60,12 +61,17 @@ def timed_fit(model: Any, X: Any, y: NDArray | None = None, **more: Any) -> Fitt
 
 def seconds_of(work: Callable[..., Any], *arguments: Any, **more: Any) -> float:
     """Return how long work takes when nothing is compiled: the median of its runs."""
+    return timed(work, *arguments, **more)[0]
+
+
+def timed(work: Callable[..., Any], *arguments: Any, **more: Any) -> tuple[float, Any]:
+    """Return how long work takes when nothing is compiled, and its last result."""
     taken: list[float] = []
     is_warm = False
     while len(taken) < REPEATS:
         with _compilations() as compiled:
             started = time.perf_counter()
-            work(*arguments, **more)
+            found = work(*arguments, **more)
             seconds = time.perf_counter() - started
         if compiled and not is_warm:
             # Whatever this run compiled or loaded, the next run has in memory.
@@ -74,7 +80,7 @@ def seconds_of(work: Callable[..., Any], *arguments: Any, **more: Any) -> float:
         taken.append(seconds)
         if seconds > SHORT:
             break
-    return statistics.median(taken)
+    return statistics.median(taken), found
 
 
 def times_in_turn(

@@ -16,7 +16,7 @@ from mercer.datasets import make_clouds, make_rings
 from mercer.images import GaussianProjection
 from mercer.plots import EmbeddingDisplay
 from mercer.studies.kernel_methods.protocol import DRAWN_GAMMAS, GAMMAS
-from mercer.studies.measures import seconds_of
+from mercer.studies.measures import timed
 from mercer.studies.panels import curves_panel, plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.study import Run
@@ -60,8 +60,7 @@ def clusters(run: Run) -> Iterator[Item]:
         ]
         panels = [_panel(X, y, f"{name}, true classes")]
         for model in models:
-            seconds = seconds_of(model.fit, X)
-            found = model.fit_predict(X)
+            seconds, found = timed(model.fit_predict, X)
             way = words_of(model)
             values = {"error": disagreement(found, y)}
             yield Row("clusters", f"{name}: {way}", values, len(y), seconds=seconds)

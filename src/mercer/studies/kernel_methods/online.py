@@ -12,7 +12,7 @@ from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.datasets import make_moons, noisy_stream
 from mercer.plots import DecisionRegionsDisplay
 from mercer.studies.choices import choose
-from mercer.studies.measures import percent, relative_gap, seconds_of
+from mercer.studies.measures import percent, relative_gap, timed
 from mercer.studies.panels import curves_panel, plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.study import Run
@@ -83,8 +83,8 @@ def passive(run: Run) -> Iterator[Item]:
             def by_sample(make: Any = make) -> Any:
                 return learn(make(), X, y, 1)
 
-            seconds = seconds_of(by_sample)
-            model, grouped = by_sample(), learn(make(), X, y, GROUP)
+            seconds, model = timed(by_sample)
+            grouped = learn(make(), X, y, GROUP)
             values = {
                 "train": percent(model.predict(X), y),
                 "test": percent(model.predict(X_test), y_test),
@@ -179,10 +179,10 @@ def online_machines(run: Run) -> Iterator[Item]:
                 method, part = how
                 return taught(X, y, first=int(part * len(y)), method=method)
 
-            train[name].append(seconds_of(work))
-            model = work()
-            infer[name].append(seconds_of(model.predict, X_test))
-            predicted[name] = model.predict(X_test)
+            seconds, model = timed(work)
+            train[name].append(seconds)
+            seconds, predicted[name] = timed(model.predict, X_test)
+            infer[name].append(seconds)
             if n == sizes[-1]:
                 held = len(model.support_) if how is None else len(model.samples_)
                 values = {
@@ -268,7 +268,7 @@ def best(run: Run) -> Iterator[Item]:
     def work() -> OnlineSVC:
         return taught(X, y, method="lasvm", **choice.settings)
 
-    seconds, model = seconds_of(work), work()
+    seconds, model = timed(work)
     values = {
         "test": percent(model.predict(X_test), y_test),
         "setting": str(choice),

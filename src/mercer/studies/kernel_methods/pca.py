@@ -14,7 +14,7 @@ from mercer.datasets import make_sheet
 from mercer.images import GaussianProjection
 from mercer.plots import EmbeddingDisplay
 from mercer.studies.kernel_methods.protocol import DRAWN_GAMMAS, GAMMAS, KERNELS
-from mercer.studies.measures import seconds_of
+from mercer.studies.measures import seconds_of, timed
 from mercer.studies.panels import curves_panel, plane_panel, space_panel
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.study import Run
@@ -47,16 +47,16 @@ def pca_pictures(run: Run) -> Iterator[Item]:
             f"kernel PCA, {k}": mercer.KernelPCA(2, **v) for k, v in KERNELS.items()
         }
         for name, model in ways.items():
-            seconds = seconds_of(model.fit_transform, X)
+            seconds, Z = timed(model.fit_transform, X)
             kept = share(model) if "kernel" not in name else kernel_share(model, X)
             yield Row("pca", f"{name}, n = {n}", {"variance": kept}, seconds=seconds)
-            panels.append(_panel(model.transform(X), colour, name))
+            panels.append(_panel(Z, colour, name))
         model = make_pipeline(GaussianProjection(gamma=1.0), mercer.PCA(2))
-        seconds = seconds_of(model.fit, X)
+        seconds, Z = timed(model.fit_transform, X)
         label = "PCA after Gaussian projection"
         values = {"variance": share(model[-1])}
         yield Row("pca", f"{label}, n = {n}", values, seconds=seconds)
-        panels.append(_panel(model.transform(X), colour, label))
+        panels.append(_panel(Z, colour, label))
         yield Figure(
             f"pca-{n}",
             f"{n} points near a plane in three dimensions, and drawn in two. The "

@@ -16,7 +16,7 @@ from mercer.studies.features import (
     mean_distance,
     photo_features,
 )
-from mercer.studies.measures import percent, seconds_of, timed_fit
+from mercer.studies.measures import percent, timed, timed_fit
 from mercer.studies.results import Finding, Item, Row
 from mercer.studies.study import Run, Step
 from mercer.studies.svm_from_scratch.figures import (
@@ -50,11 +50,11 @@ def combined(run: Run, name: str) -> Iterator[Item]:
 def _scores(table: str, label: str, model: Any, data: Images, words: str) -> Row:
     """Fit a model; return its accuracies and its time of inference."""
     fitted = timed_fit(model, data.X, data.y)
-    found = model.predict(data.X_test)
+    inference, found = timed(model.predict, data.X_test)
     values = {
         "train": percent(model.predict(data.X), data.y),
         "test": percent(found, data.y_test),
-        "inference": seconds_of(model.predict, data.X_test),
+        "inference": inference,
         "setting": words,
     }
     return Row(table, label, values, len(data.y_test), **fitted.facts)
