@@ -49,8 +49,9 @@ STATEMENT: dict[str, Any] = {
         "five textbook solvers are compiled alike, keep the gradient of every sample, "
         "stop at the same KKT gap of 1e-3 and get kernel rows from the same function: "
         "either a row is computed once and kept (“cached”), or it is computed for "
-        "every request (“no cache”). A solver is not run at larger sizes once it has "
-        "taken more than its limit of steps or time.",
+        "every request (“no cache”). Times below a second are medians of three. A "
+        "solver is not run at larger sizes once it has taken more than its limit of "
+        "steps or time.",
     ),
     "errata": (
         "The text swaps two cases: a sample with 0 < α < C lies on the margin, a sample"

@@ -13,7 +13,6 @@ from sklearn.svm import SVC as PeerSVC
 from mercer import SVC
 from mercer.core.problem import c_svc
 from mercer.core.textbook import COMPILED, computed_rows
-from mercer.studies.measures import seconds_of
 from mercer.studies.panels import curves_panel
 from mercer.studies.results import Figure, Finding, Item, Row
 
@@ -23,6 +22,9 @@ TOL = 1e-3
 # A solver that has taken so many seconds or steps is not run at larger sizes.
 ENOUGH = 1.5
 MOST_STEPS = 2_000_000
+# Runs that take less than this many seconds are timed several times.
+SHORT = 1.0
+REPEATS = 3
 SOLVERS = {
     "Platt": "platt",
     "WSS1": "wss1",
@@ -38,11 +40,11 @@ REPORTED = (
     "The report’s programs are in Python, on an Intel i5 at 4 GHz; here all are "
     "compiled by Numba."
 )
-# What is counted, in words, and its unit.
+# What is counted: its unit, the unit's size, and its name.
 QUANTITIES = {
-    "steps": ("steps", 1.0),
-    "values": ("million kernel values", 1e6),
-    "seconds": ("seconds", 1.0),
+    "steps": ("steps", 1.0, "steps"),
+    "values": ("million kernel values", 1e6, "kernel values"),
+    "seconds": ("seconds", 1.0, "time"),
 }
 
 
@@ -98,7 +100,9 @@ def compare_solvers(
     for name, machine in (("Mercer's own", SVC), ("scikit-learn", PeerSVC)):
 
         def fit(n: int, machine: Any = machine) -> Cost:
-            return Cost(n, seconds_of(machine(**params).fit, X[:n], y[:n]))
+            started = time.perf_counter()
+            machine(**params).fit(X[:n], y[:n])
+            return Cost(n, time.perf_counter() - started)
 
         costs[name] = _over_sizes(fit, sizes)
     peer = {cost.n: cost.seconds for cost in costs["scikit-learn"]}
@@ -124,8 +128,12 @@ def _over_sizes(run: Callable[[int], Cost], sizes: Sequence[int]) -> list[Cost]:
     run(min(sizes[0], 100))  # so that compilation is not timed
     found: list[Cost] = []
     for n in sizes:
-        found.append(run(n))
-        if found[-1].seconds > ENOUGH or found[-1].converged is False:
+        costs = [run(n)]
+        while costs[-1].seconds < SHORT and len(costs) < REPEATS:
+            costs.append(run(n))
+        seconds = float(np.median([cost.seconds for cost in costs]))
+        found.append(costs[0]._replace(seconds=seconds))
+        if seconds > ENOUGH or (costs[0].steps or 0) >= MOST_STEPS:
             break
     return found
 
@@ -212,17 +220,24 @@ def judge_costs(costs: Mapping[str, Sequence[Cost]]) -> Iterator[Finding]:
     )
     n = _common(costs)
     claimed = [*RANKING[1:-1], PLATT_REPORTED]
-    order = sorted(claimed, key=lambda name: _at(costs, n, name).seconds)
-    peer = _at(costs, n, "scikit-learn").seconds
+    order = sorted(
+        ["scikit-learn", *claimed], key=lambda name: _at(costs, n, name).seconds
+    )
+    textbook = [name for name in order if name != "scikit-learn"]
     yield Finding(
         "From fastest to slowest: scikit-learn, WSS1 with caching, WSS2 with caching, "
         "WSS1 without caching, Platt’s SMO.",
-        order == claimed,
+        False if textbook != claimed else order[0] == "scikit-learn" or None,
         f"By time at {n:,} images: "
         + ", ".join(f"{k} {_at(costs, n, k).seconds:.2f} s" for k in order)
-        + f"; scikit-learn, in C++, takes {peer:.2f} s. {REPORTED}",
-        "The order of the textbook solvers must be that of the report.",
+        + f". {REPORTED} scikit-learn is in C++.",
+        "The order must be that of the report; the claim is not decided if only "
+        "scikit-learn has another place.",
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _common(costs: Mapping[str, Sequence[Cost]]) -> int:
@@ -250,13 +265,13 @@ def _judge(
     own, others = _at(costs, n, slow), [_at(costs, n, name) for name in fast]
     worse, told = [], []
     for quantity in by:
-        word, scale = QUANTITIES[quantity]
+        word, scale, _ = QUANTITIES[quantity]
         mine = float(getattr(own, quantity))
         most = max(float(getattr(other, quantity)) for other in others)
         worse.append(mine > factor * most)
-        told.append(f"{mine / scale:,.3g} against {most / scale:,.3g} {word}")
+        told.append(f"{_number(mine / scale)} against {_number(most / scale)} {word}")
     holds = True if all(worse) else False if not any(worse) else None
-    counted = " and ".join(QUANTITIES[quantity][0] for quantity in by)
+    counted = " and by ".join(QUANTITIES[quantity][2] for quantity in by)
     return Finding(
         claim,
         holds,

@@ -1,0 +1,87 @@
+"""Claims about solvers are judged by steps, kernel values and time."""
+
+import numpy as np
+import pytest
+
+from mercer import SVC
+from mercer.studies.ecoc_digits import solvers
+from mercer.studies.ecoc_digits.solvers import Cost, judge_costs, solve_alike
+
+NAMES = [f"{s}, {c}" for s in solvers.SOLVERS for c in ("cached", "no cache")]
+
+
+def costs(**seconds):
+    """Return costs of all solvers at two sizes; keywords are seconds by name."""
+    found = {}
+    for name in [*NAMES, "scikit-learn"]:
+        key = name.replace(", ", "_").replace(" ", "_").replace("-", "_")
+        own = seconds.get(key, 1.0)
+        found[name] = [
+            Cost(n, own * n / 200, 100, 10**6, 1e-4, True) for n in (100, 200)
+        ]
+    return found
+
+
+def verdicts(found):
+    platt, second, cache, ranking = judge_costs(found)
+    return platt.holds, second.holds, cache.holds, ranking.holds
+
+
+def test_equal_costs_refute_claims_of_more():
+    assert verdicts(costs())[:3] == (False, False, False)
+
+
+def test_a_claim_holds_if_every_quantity_says_so():
+    found = costs(Platt_no_cache=9.0)
+    assert verdicts(found)[0] is None  # only the time is longer
+    last = found["Platt, no cache"]
+    found["Platt, no cache"] = [c._replace(steps=500, values=10**7) for c in last]
+    platt = next(iter(judge_costs(found)))
+    assert platt.holds is True
+    assert (
+        "At 200 images" in platt.evidence and "500 against 100 steps" in platt.evidence
+    )
+    assert "Intel i5" in platt.evidence and "Python" in platt.evidence
+
+
+def test_the_ranking_is_that_of_the_report():
+    order = {
+        "WSS1_cached": 2.0,
+        "WSS2_cached": 3.0,
+        "WSS1_no_cache": 4.0,
+        "Platt_no_cache": 5.0,
+    }
+    assert verdicts(costs(scikit_learn=1.0, **order))[3] is True
+    assert verdicts(costs(scikit_learn=9.0, **order))[3] is None
+    assert verdicts(costs(**{**order, "WSS2_cached": 1.5}))[3] is False
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_solvers_solve_the_problem_of_svc(gamma):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)).astype(np.float32)
+    y = X[:, 0] + 0.3 * rng.normal(size=80) > 0
+    model = SVC(kernel="rbf" if gamma else "linear", C=2.0, gamma=gamma or "scale")
+    steps = int(np.sum(model.set_params(solver="wss1").fit(X, y).n_iter_))
+    found = solve_alike("wss1", X, y, 2.0, gamma, True, 0)
+    assert found.converged and found.gap <= 1e-3
+    assert found.steps == pytest.approx(steps, rel=0.3)
+    asked = solve_alike("wss1", X, y, 2.0, gamma, False, 0)
+    assert asked.steps == found.steps
+    assert asked.values == 2 * found.steps * len(X) >= found.values
+
+
+def test_a_slow_solver_is_not_run_at_larger_sizes(monkeypatch):
+    monkeypatch.setattr(solvers, "ENOUGH", 3.0)
+    asked = []
+
+    def run(n):
+        asked.append(n)
+        return Cost(n, n / 100, 10)
+
+    found = solvers._over_sizes(run, (100, 200, 400, 800))
+    assert [c.n for c in found] == [100, 200, 400]
+    # Once to compile; short runs are timed three times.
+    assert asked[0] == 100 and asked.count(800) == 0
+    fast = solvers._over_sizes(lambda n: Cost(n, 0.1, 10), (100, 200))
+    assert len(fast) == 2
