@@ -193,7 +193,7 @@ def distorted(image, seed, settings):
     slant = settings["shear"] * next(numbers)
     across = settings["shift"] * next(numbers)
     down = settings["shift"] * next(numbers)
-    flipped = settings["mirror"] and next(numbers) < 0
+    flipped = next(numbers) < 2 * settings["mirror"] - 1
     fields = [np.zeros((h, w))] * 2
     if settings["elastic"]:
         fields = [

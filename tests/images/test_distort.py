@@ -11,7 +11,7 @@ SETTINGS = [
     STILL,
     {**STILL, "rotation": 30},
     {**STILL, "scale": 0.3, "shear": 0.2},
-    {**STILL, "shift": 2.0, "mirror": True},
+    {**STILL, "shift": 2.0, "mirror": 0.5},
     {**STILL, "elastic": 1.5, "smoothness": 1.3},
     {"rotation": 10, "shift": 1.0, "smoothness": 0.4},
 ]
@@ -44,10 +44,12 @@ def test_nothing_moves_without_a_range(digits):
 
 def test_mirrored_images_are_about_half(rng):
     images = rng.random((200, 4, 5))
-    found = Distort(**STILL, mirror=True, random_state=0).fit_transform(images)
+    found = Distort(**STILL, mirror=0.5, random_state=0).fit_transform(images)
     same = (found == images).all(axis=(1, 2))
     assert_array_equal(found[~same], images[~same, :, ::-1])
     assert 70 < same.sum() < 130
+    found = Distort(**STILL, mirror=1, random_state=0).fit_transform(images)
+    assert_array_equal(found, images[:, :, ::-1])
 
 
 def test_seeds_and_images_make_the_difference(digits):
@@ -103,7 +105,7 @@ def test_sizes_of_the_distortions(rng):
         {"shift": np.inf},
         {"elastic": -1.0},
         {"smoothness": 0.0},
-        {"mirror": "left"},
+        {"mirror": 1.5},
     ],
 )
 def test_wrong_parameters(parameters, digits):

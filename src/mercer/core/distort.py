@@ -47,7 +47,7 @@ class Ranges(NamedTuple):
     shift: float  #: pixels
     elastic: float  #: root mean square of the elastic shift, in pixels
     smoothness: float  #: standard deviation of the smoothing, in pixels
-    is_mirrored: bool  #: whether half of the images are mirrored
+    mirror: float  #: fraction of the images that are mirrored
 
 
 @jit
@@ -68,7 +68,7 @@ def distort(images: NDArray, seed: int, ranges: Ranges, out: NDArray):
         slant = ranges.shear * _even(state)
         across = ranges.shift * _even(state)
         down = ranges.shift * _even(state)
-        is_flipped = ranges.is_mirrored and _even(state) < 0.0
+        is_flipped = _even(state) < 2.0 * ranges.mirror - 1.0
         if ranges.elastic > 0.0:
             for axis in range(2):
                 _draw_field(state, weights, noise, halfway, shifts[axis])

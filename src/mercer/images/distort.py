@@ -52,8 +52,9 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         pixels. 0 is no elastic field.
     smoothness : float, default=4.0
         Standard deviation of the Gaussian that smooths the elastic field, in pixels.
-    mirror : bool, default=False
-        Whether half of the images are mirrored, left to right.
+    mirror : float, default=0.0
+        Fraction of the images that are mirrored, left to right: 0.5 is every second one
+        at random, 1 is all.
     random_state : int, RandomState instance or None, default=None
         Seed of the distortions.
     shape : tuple of int, default=None
@@ -100,7 +101,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         "shift": [Interval(Real, 0.0, None, closed="left")],
         "elastic": [Interval(Real, 0.0, None, closed="left")],
         "smoothness": [Interval(Real, 0.0, None, closed="neither")],
-        "mirror": ["boolean"],
+        "mirror": [Interval(Real, 0.0, 1.0, closed="both")],
         "random_state": ["random_state"],
         **ImageTransformer._parameter_constraints,
     }
@@ -115,7 +116,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         elastic: float = 1.0,
         smoothness: float = 4.0,
         *,
-        mirror: bool = False,
+        mirror: float = 0.0,
         random_state: Any = None,
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
@@ -145,6 +146,6 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
             float(self.shift),
             float(self.elastic),
             float(self.smoothness),
-            bool(self.mirror),
+            float(self.mirror),
         )
         core.distort(batch, self.seed_, ranges, out)
