@@ -229,6 +229,11 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._machine().dual_gap_
 
     @property
+    def objective_(self) -> Any:
+        """The value of the dual of the machine, by problem."""
+        return self._machine().objective_
+
+    @property
     def kkt_gap_(self) -> Any:
         """The largest violation of the optimality conditions, by problem."""
         return self._machine().kkt_gap_

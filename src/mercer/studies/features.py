@@ -14,7 +14,7 @@ from mercer.studies.published import Late
 
 __all__ = [
     "CHOSEN_EARLIER",
-    "UnitDistance",
+    "MeanDistance",
     "digit_features",
     "feature_words",
     "mean_distance",
@@ -69,14 +69,17 @@ def _word(part: Any) -> str:
     return words.get(name, name)
 
 
-class UnitDistance(TransformerMixin, BaseEstimator):
-    """Scale features so that the mean of |x - z|² is 1, in every view the same unit."""
+class MeanDistance(TransformerMixin, BaseEstimator):
+    """Scale features so that the mean of |x - z|² over pairs of samples is given."""
 
-    def fit(self, X: NDArray, y: Any = None) -> UnitDistance:
+    def __init__(self, distance: float = 1.0):
+        self.distance = distance
+
+    def fit(self, X: NDArray, y: Any = None) -> MeanDistance:
         """Estimate the mean squared distance from some thousand samples."""
         some = X[:: max(1, len(X) // ENOUGH)]
-        distance = mean_distance(some)
-        self.scale_ = 1.0 / np.sqrt(distance) if distance > 0 else 1.0
+        found = mean_distance(some)
+        self.scale_ = np.sqrt(self.distance / found) if found > 0 else 1.0
         return self
 
     def transform(self, X: NDArray) -> NDArray:

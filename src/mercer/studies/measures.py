@@ -56,7 +56,8 @@ def timed_fit(model: Any, X: Any, y: NDArray | None = None, **more: Any) -> Fitt
     """
     arguments = (X,) if y is None else (X, y)
     seconds = seconds_of(model.fit, *arguments, **more)
-    return Fitted(model, seconds, relative_gap(model), _converged(model))
+    machine = getattr(model, "steps", [("", model)])[-1][1]  # of a pipeline
+    return Fitted(model, seconds, relative_gap(machine), _converged(machine))
 
 
 def seconds_of(work: Callable[..., Any], *arguments: Any, **more: Any) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC
 from mercer.images import (
@@ -27,7 +28,7 @@ from mercer.images import (
     Views,
     VirtualSVC,
 )
-from mercer.studies.features import UnitDistance
+from mercer.studies.features import MeanDistance
 from mercer.studies.measures import percent
 
 __all__ = [
@@ -48,9 +49,10 @@ class Recipe:
     Attributes
     ----------
     views : dict of transformers
-        The descriptions of the images, by name; each becomes a Gaussian kernel.
-    gammas : dict of float
-        γ of each kernel, over the mean squared distance of two images in its view.
+        The descriptions of the images, by name.
+    weights : dict of float
+        The weight of each view in the one Gaussian kernel exp(−|x − z|²): the mean
+        squared distance of two images in this view, after scaling.
     deskew : Deskew or None
         What is done to the images before they are described.
     distortion : Distort or None
@@ -64,7 +66,7 @@ class Recipe:
     """
 
     views: Mapping[str, Any]
-    gammas: Mapping[str, float]
+    weights: Mapping[str, float]
     deskew: Deskew | None = None
     distortion: Distort | None = None
     n_copies: int = 8
@@ -75,14 +77,11 @@ class Recipe:
     def machine(self, seed: int) -> Any:
         """Return the classifier of images that the recipe describes."""
         views = {
-            name: make_pipeline(clone(view), UnitDistance())
+            name: make_pipeline(clone(view), MeanDistance(self.weights[name]))
             for name, view in self.views.items()
         }
-        kernel = " + ".join(
-            f"rbf(gamma={self.gammas[name]:g})@{name}" for name in views
-        )
         first = [] if self.deskew is None else [clone(self.deskew)]
-        pipeline = make_pipeline(*first, Views(**views), SVC(C=self.C, kernel=kernel))
+        pipeline = make_pipeline(*first, Views(**views), SVC(C=self.C, gamma=1.0))
         if self.distortion is None:
             return pipeline
         return VirtualSVC(
@@ -93,8 +92,14 @@ class Recipe:
         """Return the recipe with a change, which ``words`` describe to a reader."""
         return replace(self, words=(*self.words, words), **changes)
 
+    @property
+    def described(self) -> str:
+        """What the machine is given, in words."""
+        return ", ".join(self.words)
+
     def __str__(self) -> str:
-        return "; ".join(self.words)
+        weights = ", ".join(f"{v:g} ({k})" for k, v in self.weights.items())
+        return f"C = {self.C:g}, γ = {weights} over mean squared distances"
 
 
 class Chosen(NamedTuple):
@@ -103,6 +108,13 @@ class Chosen(NamedTuple):
     recipe: Recipe
     score: float
     table: list[tuple[str, float]]
+    n_scored: int  #: number of images that were scored
+
+    @property
+    def told(self) -> str:
+        """What was tried, in words."""
+        tried = "; ".join(f"{words} {score:.2f} %" for words, score in self.table)
+        return f"Tried on images left out of training: {tried}."
 
 
 def choose_recipe(
@@ -128,27 +140,28 @@ def choose_recipe(
         return float(np.mean(scores))
 
     best, most = start, score(start)
-    table = [(str(start), most)]
+    table = [(start.described, most)]
     for words, change in changes.items():
         trial = best.changed(words, **change)
         found = score(trial)
-        table.append((str(trial), found))
+        table.append((trial.described, found))
         if found > most:
             best, most = trial, found
-    return Chosen(best, most, table)
+    return Chosen(best, most, table, sum(len(b) for _, b in splits))
 
 
 # Drawings, grey and 28 x 28 pixels or so: digits, letters, clothes.
 GRADIENTS = HOG(4, 3, 12, "L1-sqrt", True, True)
 STROKES = PatchFeatures(8, 200, 3, square_root=True, random_state=0)
+BENT = Distort(elastic=1.4, smoothness=6)
 DRAWINGS = Recipe({"hog": GRADIENTS}, {"hog": 2.0}, words=("gradients",))
 DRAWING_CHANGES: dict[str, dict[str, Any]] = {
     "deskewed": {"deskew": Deskew("moments")},
-    "distorted copies": {"distortion": Distort(elastic=1.4)},
-    "distorted and mirrored copies": {"distortion": Distort(elastic=1.4, mirror=0.5)},
+    "distorted copies": {"distortion": BENT},
+    "mirrored copies": {"distortion": clone(BENT).set_params(mirror=0.5)},
     "learnt patches": {
         "views": {"hog": GRADIENTS, "patches": STROKES},
-        "gammas": {"hog": 1.0, "patches": 1.0},
+        "weights": {"hog": 1.5, "patches": 0.5},
     },
 }
 # Photographs in colour, 32 x 32 pixels or so.
@@ -157,8 +170,11 @@ PIECES = PatchFeatures(6, 1600, 3, random_state=0)
 PHOTOGRAPHS = Recipe({"hog": COLOUR_GRADIENTS}, {"hog": 2.0}, words=("gradients",))
 PHOTOGRAPH_CHANGES: dict[str, dict[str, Any]] = {
     "learnt patches": {
-        "views": {"hog": COLOUR_GRADIENTS, "patches": PIECES},
-        "gammas": {"hog": 2.0, "patches": 1.0},
+        "views": {
+            "hog": COLOUR_GRADIENTS,
+            "patches": make_pipeline(PIECES, StandardScaler()),
+        },
+        "weights": {"hog": 0.5, "patches": 1.0},
     },
     "mirrored copies": {
         "distortion": Distort(0, 0, 0, 0, 0, mirror=1),

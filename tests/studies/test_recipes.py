@@ -1,0 +1,109 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from mercer.datasets import stratified_folds
+from mercer.images import HOG, Deskew, Distort, PatchFeatures
+from mercer.studies.features import MeanDistance
+from mercer.studies.recipes import (
+    DRAWING_CHANGES,
+    DRAWINGS,
+    PHOTOGRAPH_CHANGES,
+    PHOTOGRAPHS,
+    Recipe,
+    choose_recipe,
+)
+
+SMALL = Recipe(
+    {"hog": HOG(2, 2, interpolation=True)}, {"hog": 2.0}, words=("gradients",)
+)
+PATCHES = PatchFeatures(3, 10, 2, n_patches=500, max_iter=2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300].reshape(-1, 8, 8).astype(np.float32), y[:300]
+
+
+def test_mean_distance(rng):
+    X = rng.standard_normal((40, 5)).astype(np.float32)
+    found = MeanDistance(3.0).fit_transform(X)
+    assert found.dtype == np.float32
+    pairs = ((found[:, None] - found[None]) ** 2).sum(axis=-1)
+    assert pairs.mean() == pytest.approx(3, rel=1e-5)
+    assert_allclose(MeanDistance().fit_transform(np.ones((3, 2))), 1)
+
+
+def test_a_machine_follows_its_recipe(digits):
+    X, y = digits
+    plain = SMALL.machine(0).fit(X, y)
+    assert list(plain.named_steps) == ["views", "svc"]
+    both = SMALL.changed(
+        "patches",
+        views={**SMALL.views, "patches": PATCHES},
+        weights={"hog": 1.5, "patches": 0.5},
+        deskew=Deskew("moments"),
+        distortion=Distort(elastic=0.3, smoothness=2),
+        n_copies=2,
+    )
+    model = both.machine(0).fit(X, y)
+    assert model.n_virtual_ == 2 * len(model.copied_)
+    F = model.estimator_[:-1].transform(X)
+    for name, columns in model.estimator_["views"].views_.items():
+        distance = 2 * F[:, columns].var(axis=0, dtype=float).sum()
+        assert distance == pytest.approx(both.weights[name], rel=0.01)
+    assert both.described == "gradients, patches"
+    assert str(both) == (
+        "C = 5, γ = 1.5 (hog), 0.5 (patches) over mean squared distances"
+    )
+
+
+def test_changes_stay_if_they_help(digits):
+    X, y = digits
+    splits = list(stratified_folds(y, 2, random_state=0))
+    changes = {
+        "a wide kernel": {"weights": {"hog": 1e-6}},
+        "a larger penalty": {"C": 5.0},
+        "turned at random": {"distortion": Distort(180)},
+    }
+    start = replace(SMALL, C=1e-6)
+    chosen = choose_recipe(start, changes, X, y, splits, seed=0)
+    tried = dict(chosen.table)
+    assert list(tried) == [
+        "gradients",
+        "gradients, a wide kernel",
+        "gradients, a larger penalty",
+        "gradients, a larger penalty, turned at random",
+    ]
+    assert chosen.recipe.described == "gradients, a larger penalty"
+    assert chosen.score == max(tried.values()) > tried["gradients"]
+    assert chosen.n_scored == len(y)
+    assert f"gradients {tried['gradients']:.2f} %" in chosen.told
+
+
+@pytest.mark.parametrize(
+    "start, changes, shape",
+    [
+        (DRAWINGS, DRAWING_CHANGES, (28, 28)),
+        (PHOTOGRAPHS, PHOTOGRAPH_CHANGES, (32, 32, 3)),
+    ],
+)
+def test_all_changes_can_be_made(start, changes, shape, rng):
+    X = rng.integers(0, 256, (24, *shape), dtype=np.uint8)
+    y = np.arange(24) % 2
+    recipe = start
+    for words, change in changes.items():
+        recipe = recipe.changed(words, **change)
+    small = {
+        name: clone(view).set_params(n_directions=5, n_patches=100)
+        for name, view in recipe.views.items()
+        if isinstance(view, PatchFeatures)
+    }
+    model = recipe.changed("", views={**recipe.views, **small}).machine(0).fit(X, y)
+    assert model.converged_
+    assert model.predict(X).shape == (24,)
