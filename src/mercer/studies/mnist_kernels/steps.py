@@ -335,17 +335,18 @@ def best(run: Run) -> Iterator[Item]:
 def _drawn(run: Run, seed: int) -> Images:
     """Return 500 training images of each digit at random, and all test images."""
     X, y, X_test, y_test = run.data.mnist
-    (rows,) = per_class_split(y, (500,), random_state=seed)
+    n = min(500, np.bincount(y).min())
+    (rows,) = per_class_split(y, (int(n),), random_state=seed)
     return Images(X[rows], y[rows], X_test, y_test)
 
 
 def best_of_all(run: Run) -> Iterator[Item]:
-    """Go beyond the best kernel machine with all images, and choose on 20,000."""
+    """Go beyond the best kernel machine with all images, and choose on a third."""
     run.data.require_full()
     data = run.data.mnist
-    rows = np.arange(len(data.y))
-    split = (rows[-20_000:-10_000], rows[-10_000:])
-    yield tell_best(run, "60,000", [data], [split])
+    n = len(data.y) // 6
+    train, validation = np.arange(len(data.y))[-2 * n :].reshape(2, n)
+    yield tell_best(run, "60,000", [data], [(train, validation)])
 
 
 def tell_best(run: Run, key: str, sets: Sequence[Images], splits: Iterable) -> Row:
