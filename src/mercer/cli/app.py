@@ -15,6 +15,7 @@ import mercer
 from mercer.cli.commands.evaluate import evaluate
 from mercer.cli.commands.fit import fit
 from mercer.cli.commands.info import info
+from mercer.cli.commands.play import play
 from mercer.cli.commands.predict import predict
 from mercer.cli.commands.reproduce import reproduce
 from mercer.cli.failures import INTERRUPTED, USAGE, tell
@@ -27,6 +28,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     evaluate,
     info,
     reproduce,
+    play,
 )
 
 app = typer.Typer(

@@ -23,6 +23,7 @@ __all__ = [
     "Lines",
     "RelayProgress",
     "StepProgress",
+    "StopButton",
 ]
 
 log = logging.getLogger("mercer")
@@ -116,6 +117,9 @@ class FitProgress:
         self._lines = Lines(type(estimator).__name__, verbose)
         self._reports = Reports(estimator, X, y)
         self.stopped_early = False
+        for callback in getattr(estimator, "_skl_callbacks", ()):
+            if isinstance(callback, StopButton):
+                callback.connect(stop)
 
     def __call__(self, tasks: Sequence[Any]) -> None:
         """Report the state of the problems."""
@@ -250,3 +254,36 @@ class RelayProgress(FitCallback):
     def finish(self) -> None:
         """Report the end of the outer fit."""
         self._reports.end()
+
+
+class StopButton(FitCallback):
+    """Ends a fit from another thread, also between two reports.
+
+    It is a callback of the estimator. Solvers look at the flag that it sets every few
+    steps, so that a fit ends within milliseconds. The estimator then holds an
+    unfinished model, which says that it has not converged. A button that was pressed
+    stays pressed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flags: list[Any] = []
+        #: whether the button was pressed
+        self.is_pressed = False
+
+    def connect(self, flag: Any) -> None:
+        """Take the flag of a fit, an array of one number."""
+        with self._lock:
+            self._flags.append(flag)
+            if self.is_pressed:
+                flag[0] = 1
+
+    def press(self) -> None:
+        """End the fits that have this callback, those that run and those to come."""
+        with self._lock:
+            self.is_pressed = True
+            for flag in self._flags:
+                flag[0] = 1
+
+    def receive(self, estimator: Any, task: str, metadata: dict[str, Any]) -> bool:
+        return self.is_pressed

@@ -1,0 +1,96 @@
+"""``mercer play``: a page in the browser that shows kernel machines at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mercer.cli.failures import ModelFailure, UsageFailure, reporting
+from mercer.cli.models import load_model
+
+__all__ = ["play"]
+
+#: The port of the page, if it is free.
+PORT = 8765
+
+
+@reporting
+def play(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            help=f"Port of the page; without it {PORT}, or a free one.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Model file that reads the drawn digits, of 28 by 28 grey pixels.",
+        ),
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Open no browser.")
+    ] = False,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on. Others than this computer's let anyone in the "
+            "network use the page."
+        ),
+    ] = "127.0.0.1",
+) -> None:
+    """Open the playground: see kernel machines think, in the browser.
+
+    The page stays on this computer. Ctrl-C ends it.
+    """
+    server = _server()
+    from mercer.playground.digits import DigitReader, check_digit_model
+
+    reader = DigitReader()
+    if model is not None:
+        found = load_model(model)
+        try:
+            reader = DigitReader(check_digit_model(found.estimator, found.source))
+        except ValueError as error:
+            raise ModelFailure(error) from error
+    listening = _listening(server, host, port)
+    with listening:
+        number = listening.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        typer.echo(f"The playground is at http://{shown}:{number}/ (Ctrl-C ends it)")
+        playground = server.Playground(reader)
+        try:
+            server.serve(playground, listening, host, browser=not no_browser)
+        except KeyboardInterrupt:
+            typer.echo("The playground has ended.")
+
+
+def _server() -> Any:
+    """Import the web server, which other commands do without."""
+    try:
+        from mercer.playground import server
+    except ModuleNotFoundError as error:
+        raise UsageFailure(
+            f"the playground needs the package {error.name}, which is not installed. "
+            "Install it: pip install 'mercer[play]'"
+        ) from error
+    return server
+
+
+def _listening(server: Any, host: str, port: int | None) -> Any:
+    """Return a socket at the port that was asked for, or at a free one."""
+    try:
+        return server.open_socket(host, PORT if port is None else port)
+    except OSError as error:
+        if port is None:
+            return server.open_socket(host, 0)
+        why = error.strerror or error
+        raise UsageFailure(
+            f"--port {port} at {host} cannot be used: {why}. Give another port, or 0 "
+            "for a free one."
+        ) from error
