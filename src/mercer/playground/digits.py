@@ -240,11 +240,18 @@ def _shares(machine: Any, parts: list[NDArray], toward: NDArray) -> list[dict]:
             {"kernel": _name(inner), "weight": weight, "adds": float(values @ toward)}
         )
     learnt = getattr(machine, "weights_", None)
-    if learnt is not None and np.ndim(learnt) == 1:
-        # Kernels of weight 0 are not part of the sum.
-        for entry, weight in zip(found, learnt[learnt > 0], strict=False):
-            entry["weight"] = float(weight)
-    return found
+    if learnt is None or np.ndim(learnt) != 1:
+        return found
+    # Kernels of weight 0 are not part of the sum.
+    rest = iter(found)
+    return [
+        {
+            "kernel": given if isinstance(given, str) else repr(given),
+            "weight": float(weight),
+            "adds": next(rest)["adds"] if weight > 0 else 0.0,
+        }
+        for given, weight in zip(machine.kernels, learnt, strict=True)
+    ]
 
 
 def _name(kernel: Kernel) -> str:

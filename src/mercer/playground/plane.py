@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import Kernel
+from mercer.multiclass.decoding import score_classes
 from mercer.playground import messages
 from mercer.playground.messages import PLANE, Answer, Points, Refusal
 from mercer.playground.settings import CLASSIFIERS, MachineSettings
@@ -101,12 +102,12 @@ def _check_enough(settings: MachineSettings, points: Points) -> None:
         raise Refusal(f"Place at least {least} points.", "points")
 
 
-def _field_at_fault(error: ValueError) -> str | None:
+def _field_at_fault(error: ValueError) -> str:
     """Return the field of the page that an error of a fit is about."""
-    told = str(error)
-    if "nu is infeasible" in told:
+    if "nu is infeasible" in str(error):
         return "nu"
-    return "kernel" if "kernel" in told.lower() or "X " in told else None
+    # Points and other fields were checked before: the kernel cannot take the points.
+    return "kernel"
 
 
 def _certificates(model: Any) -> dict[str, Any]:
@@ -150,23 +151,42 @@ def _of_classifier(model: Any, request: PlaneRequest) -> Answer:
         "shows": "probability" if settings.probability else "decision",
     }
     arrays["wrong"] = (found != label).astype(np.uint8)
-    if settings.probability:
-        scores = model.predict_proba(nodes)
-    else:
-        scores = model.decision_function(nodes)
     if len(model.classes_) == 2:
         values["kind"] = "two"
-        field = scores[:, 1] if scores.ndim == 2 else scores
+        if settings.probability:
+            field = model.predict_proba(nodes)[:, 1]
+        else:
+            field = model.decision_function(nodes)
         values["levels"] = [0.5] if settings.probability else [0.0]
         values["margins"] = [0.1, 0.9] if settings.probability else [-1.0, 1.0]
         arrays["field"] = _square(field)
         return Answer(values, arrays)
     values["kind"] = "many"
-    ordered = np.sort(scores, axis=1)
-    winner = model.classes_[scores.argmax(axis=1)]
-    arrays["label"] = _square(winner, np.uint8)
-    arrays["field"] = _square(ordered[:, -1] - ordered[:, -2])
+    winner, lead = _lead(model, nodes)
+    arrays["label"] = _square(model.classes_[winner], np.uint8)
+    arrays["field"] = _square(lead)
     return Answer(values, arrays)
+
+
+def _lead(model: Any, nodes: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the best class of each node, and by how much it is the best.
+
+    The lead falls to 0 where another class takes over, so that the boundary can be
+    drawn between the nodes.
+    """
+    if model.probability or model.multiclass != "ovo":
+        if model.probability:
+            scores = model.predict_proba(nodes)
+        else:
+            scores = model.decision_function(nodes)
+        ordered = np.sort(scores, axis=1)
+        return scores.argmax(axis=1), ordered[:, -1] - ordered[:, -2]
+    # Votes jump where a machine changes its mind: there its decision value is 0.
+    model.set_params(decision_function_shape="ovo")
+    decisions = model.decision_function(nodes)
+    winner = score_classes(decisions, model.code_, "votes").argmax(axis=1)
+    is_asked = model.code_[winner] != 0
+    return winner, np.where(is_asked, np.abs(decisions), np.inf).min(axis=1)
 
 
 def _of_regressor(model: Any, request: PlaneRequest) -> Answer:

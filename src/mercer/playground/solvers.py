@@ -297,12 +297,13 @@ RULES: dict[str, Callable[[State], Iterator[Step]]] = {
     "random": random_pairs,
     "decompose": working_sets,
 }
+#: What the solvers are called, and what kind of choice they make.
 NAMES = {
-    "wss2": "WSS 2 (second order)",
-    "wss1": "WSS 1 (first order)",
-    "platt": "Platt's SMO",
-    "random": "Random pairs",
-    "decompose": "Working sets",
+    "wss2": ("WSS 2", "second order"),
+    "wss1": ("WSS 1", "first order"),
+    "platt": ("Platt's SMO", "sweeps"),
+    "random": ("Random", "any pair"),
+    "decompose": ("Working sets", f"of {SET_SIZE}"),
 }
 
 
@@ -370,7 +371,8 @@ class SolverRace:
             rows.append(
                 {
                     "rule": rule,
-                    "name": NAMES[rule],
+                    "name": NAMES[rule][0],
+                    "kind": NAMES[rule][1],
                     "steps": len(trace.steps),
                     "pair_steps": sum(step.n_inner for step in trace.steps),
                     "looked": sum(step.looked for step in trace.steps),

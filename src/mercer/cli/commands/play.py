@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,7 +90,8 @@ def _listening(server: Any, host: str, port: int | None) -> Any:
     except OSError as error:
         if port is None:
             return server.open_socket(host, 0)
-        why = error.strerror or error
+        # Python adds the address to the system's text, which this message has.
+        why = os.strerror(error.errno) if error.errno else error
         raise UsageFailure(
             f"--port {port} at {host} cannot be used: {why}. Give another port, or 0 "
             "for a free one."
