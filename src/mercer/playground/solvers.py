@@ -474,7 +474,8 @@ def start_race(message: Mapping[str, Any], stop: StopButton) -> SolverRace:
     kernel = settings.bound_kernel()
     try:
         kernel = kernel.bind(shown.X)
-        K = np.ascontiguousarray(kernel.block(shown.X), dtype=np.float64)
+        with np.errstate(over="ignore"):  # the values are checked below
+            K = np.ascontiguousarray(kernel.block(shown.X), dtype=np.float64)
     except ValueError as error:
         raise Refusal(str(error), "kernel") from error
     if not np.isfinite(K).all():
