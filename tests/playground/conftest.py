@@ -4,9 +4,10 @@ import pytest
 pytest.importorskip("starlette", reason="the playground needs mercer[play]")
 pytest.importorskip("uvicorn", reason="the playground needs mercer[play]")
 
+from playground_client import opened, served
+
 from mercer.playground.digits import SIDE, DigitReader, check_digit_model
 from mercer.playground.server import Playground
-from playground_client import opened, served
 
 
 @pytest.fixture(scope="session")

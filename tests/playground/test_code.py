@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from playground_client import as_fields
 
 from mercer.datasets import make_moons
 from mercer.playground.code import python_code
 from mercer.playground.plane import PlaneRequest, draw_plane
 from mercer.playground.settings import MACHINES
 from mercer.runtime.progress import StopButton
-from playground_client import as_fields
 
 
 @pytest.fixture(scope="module")

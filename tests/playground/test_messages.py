@@ -89,7 +89,9 @@ def test_points_are_read():
     assert messages.points({}).X.shape == (0, 2)
 
 
-@pytest.mark.parametrize("pixels", [None, [], [0] * 3, [0.5] * 4, [256] * 4, [True] * 4])
+@pytest.mark.parametrize(
+    "pixels", [None, [], [0] * 3, [0.5] * 4, [256] * 4, [True] * 4]
+)
 def test_pixels_are_checked(pixels):
     with pytest.raises(Refusal):
         messages.pixels({"pixels": pixels}, 4)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from playground_client import as_fields
 
 from mercer import SVC, KernelKMeans, KernelPCA, OneClassSVM
 from mercer.datasets import make_clouds, make_moons
@@ -9,7 +10,6 @@ from mercer.playground.messages import Refusal
 from mercer.playground.plane import PlaneRequest, draw_plane, grid
 from mercer.playground.settings import MACHINES
 from mercer.runtime.progress import StopButton
-from playground_client import as_fields
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,12 @@ import re
 import zipfile
 
 import pytest
+from playground_client import ADDRESS, OWN, opened
 from starlette.websockets import WebSocketDisconnect
 
 import mercer
 from mercer.playground import server
 from mercer.playground.server import STATIC, Playground
-from playground_client import ADDRESS, OWN, opened
 
 POINTS = {"x": [-1, -1.2, 1, 1.3], "y": [0, 0.4, 0.1, -0.3], "label": [0, 0, 1, 1]}
 

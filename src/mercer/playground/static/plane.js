@@ -425,7 +425,17 @@ function buildControls() {
   $("machine").onchange = () => {
     state.machine = $("machine").value;
     answer = null;
-    if (state.machine === "SVR" && state.toy !== "wave") { state.toy = "wave"; showControls(); changed(); askToy(); return; }
+    // Regression wants a curve, and classification two classes.
+    const toy = state.machine === "SVR" ? "wave" : "moons";
+    const isClassifier = state.machine === "SVC" || state.machine === "NuSVC";
+    const alone = new Set(state.label).size < 2;
+    if ((state.machine === "SVR" && state.toy !== "wave") || (isClassifier && state.toy === "wave" && alone)) {
+      state.toy = toy;
+      showControls();
+      changed();
+      askToy();
+      return;
+    }
     settingsChanged();
   };
   $("kernel").oninput = () => { state.kernel = $("kernel").value; settingsChanged(); };
@@ -570,6 +580,7 @@ function keys(event) {
     remember();
     remove(k);
     grabbed = false;
+    crosshair.at = undefined;
     pointsChanged();
   } else if (event.key === "]") jump(1);
   else if (event.key === "[") jump(-1);

@@ -11,7 +11,7 @@ const SHOWN = 220; // samples that stay on the picture
 const WINDOW = 50;
 const RESOLUTION = 56;
 
-let connection, playing = false, latest = null, awaited = false, timer = null;
+let connection, playing = false, latest = null, awaited = false, queued = 0, timer = null;
 let samples = [], wrong = {}, history = {};
 const visible = new Set(KEYS);
 let first = "lasvm";
@@ -65,6 +65,7 @@ function reset() {
   wrong = Object.fromEntries(KEYS.map((k) => [k, []]));
   history = Object.fromEntries(KEYS.map((k) => [k, { x: [], mistakes: [], held: [], removed: [] }]));
   awaited = false;
+  queued = 0;
   $("stream-notice").hidden = true;
   connection.ask("stream-start", { ...machineFields(), concept: state.concept, flip: state.flip, budget: state.budget });
   showTable();
@@ -95,7 +96,7 @@ function next() {
   step(Math.min(25, Math.max(1, Math.round(state.speed / 8))));
 }
 function step(count) {
-  if (awaited) return;
+  if (awaited) { queued = count; return; }
   awaited = true;
   connection.ask("stream-step", { count, resolution: RESOLUTION });
 }
@@ -121,6 +122,7 @@ function receive(found) {
   $("stream-says").textContent = `${found.n_seen} samples. Fewest mistakes: ${best.name}, ${best.mistakes} of ${best.tested}.`;
   showTable();
   render();
+  if (queued) { const more = queued; queued = 0; step(more); }
   if (playing) timer = setTimeout(next, (1000 * count) / state.speed - 30);
 }
 

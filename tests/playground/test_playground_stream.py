@@ -19,7 +19,7 @@ def run(stream, n_steps, count=5):
 @pytest.mark.parametrize("concept", CONCEPTS)
 def test_machines_learn(concept):
     stream = Stream({"concept": concept, "flip": 0.0, "gamma": 0.5, "C": 2.0})
-    answers, X, label = run(stream, 10)
+    answers, _, label = run(stream, 10)
     last = answers[-1].values
     assert last["n_seen"] == 50 and set(label) == {0, 1}
     assert [row["key"] for row in last["learners"]] == list(LEARNERS)
@@ -61,7 +61,9 @@ def test_a_concept_moves():
         CONCEPTS["turning"](np.full(400, t), np.random.default_rng(0))
         for t in (0, 250)  # half a turn
     )
-    gap = [X[y == 1].mean(axis=0)[0] - X[y == 0].mean(axis=0)[0] for X, y in (first, last)]
+    gap = [
+        X[y == 1].mean(axis=0)[0] - X[y == 0].mean(axis=0)[0] for X, y in (first, last)
+    ]
     assert gap[0] > 1.5 and gap[1] < -1.5
 
 

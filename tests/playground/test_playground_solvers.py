@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from playground_client import as_fields
 
 from mercer import SVC
 from mercer.core import textbook
@@ -12,7 +13,6 @@ from mercer.playground.messages import Refusal
 from mercer.playground.plane import grid
 from mercer.playground.solvers import RULES, State, run_rule, snapshot, start_race
 from mercer.runtime.progress import StopButton
-from playground_client import as_fields
 
 TOL = 1e-3
 
