@@ -125,8 +125,8 @@ class Visitor:
     def fact(self, name):
         """Return a number that is shown beside the plane."""
         shown = self.run(
-            "return document.querySelector(`[data-fact='${arguments[0]}']`)?.textContent",
-            name,
+            "return document.querySelector(arguments[0])?.textContent",
+            f"[data-fact='{name}']",
         )
         return None if shown is None else number(shown)
 
@@ -330,7 +330,6 @@ def test_stream(visitor):
     page = visitor.open("stream")
     Select(page.one("#concept")).select_by_value("moons")
     page.click("#stream-play")
-
     page.wait(
         lambda: int(page.cells("#stream-table")["lasvm"][1].split(" of ")[1]) > 60
     )
