@@ -249,12 +249,16 @@ def _thresholds(state: State, i: int, j: int) -> tuple[int, int]:
 def working_sets(state: State) -> Iterator[Step]:
     """Choose a set of violators, solve the small problem, and choose again."""
     previous = np.empty(0, dtype=np.int64)
+    moved_in = np.zeros(len(state.beta), dtype=np.int64)  #: the round of the last move
     stop = np.zeros(1, dtype=np.uint8)
     size = min(SET_SIZE, len(state.beta))
     while True:
+        # Members that moved last stay.
+        standing = moved_in[previous]
         chosen, gap = choose_set(
-            state.problem, state.beta, state.f, previous, size, FRESH, state.tol
-        )
+            state.problem, state.beta, state.f, previous, standing, size, FRESH,
+            state.tol,
+        )  # fmt: skip
         members = np.flatnonzero(chosen)
         if len(members) < 2:
             return
@@ -269,6 +273,7 @@ def working_sets(state: State) -> Iterator[Step]:
         change = beta - before
         if not change.any():
             return
+        moved_in[members[change != 0]] = moved_in.max() + 1
         state.beta[members] = beta
         state.f += change @ state.K[members]
         i, j = members[change.argmax()], members[change.argmin()]
