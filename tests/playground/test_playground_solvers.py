@@ -36,7 +36,8 @@ def compiled(rule, K, problem, beta, f, most):
         solve, diag = textbook.BY_ROWS[rule], np.diagonal(K).copy()
         return solve(lambda r: K[r], diag, problem, beta, f, TOL, most, stop)[0]
     seed = np.zeros(1, dtype=np.uint64)
-    return textbook.IN_MEMORY[rule](K, problem, beta, f, TOL, most, seed, stop)[0]
+    rows = textbook.held_rows(K)
+    return textbook.IN_MEMORY[rule](rows, problem, beta, f, TOL, most, seed, stop)[0]
 
 
 def value(K, problem, beta):
