@@ -148,15 +148,14 @@ def _measured(table: Table) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     answer: dict[str, Any] = {}
     n = len(table.y)
-    for fit in runs.values():
-        few = np.linspace(0, n - 1, min(n, WARM_ROWS)).astype(int)
-        fit(table.X[few], table.y[few])
+    few = np.linspace(0, n - 1, min(n, WARM_ROWS)).astype(int)
     for k in range(REPEATS):
-        # Each time another one begins: who follows a peer shares the cores with threads
-        # that it has left behind.
         names = list(runs)[k:] + list(runs)[:k]
         for name in names:
             fit = runs[name]
+            # A fit after a peer's is slower, whoever does it: the peer's threads go on
+            # waiting for work, and its memory goes back to the system.
+            fit(table.X[few], table.y[few])
             model, times = timed(lambda fit=fit: fit(table.X, table.y))
             seconds[name].append(times.seconds)
             if name in SOLVERS:
