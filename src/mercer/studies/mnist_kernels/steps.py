@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -327,9 +328,8 @@ def best(run: Run) -> Iterator[Item]:
     sets = [images(run)]
     if run.data.is_full and not run.quick:
         sets = [_drawn(run, run.seed + k) for k in range(3)]
-    n_folds = run.pick(3, 3, 2)
-    splits = stratified_folds(sets[0].y, n_folds, random_state=run.seed)
-    yield tell_best(run, "5,000", sets, splits)
+    folds = stratified_folds(sets[0].y, 3, random_state=run.seed)
+    yield tell_best(run, "5,000", sets, islice(folds, run.pick(3, 1, 1)))
 
 
 def _drawn(run: Run, seed: int) -> Images:
