@@ -3,9 +3,9 @@
 import socket
 
 import pytest
+from cli_files import call, refused
 
 import mercer
-from cli_files import call, refused
 
 pytest.importorskip("starlette", reason="the playground needs mercer[play]")
 pytest.importorskip("skops", reason="model files need skops")

@@ -309,7 +309,7 @@ def test_solvers(visitor):
     rows = page.cells("#race")
     assert all(number(cells[3]) <= 1e-3 for cells in rows.values())
     steps = {rule: number(cells[1]) for rule, cells in rows.items()}
-    assert list(steps) == ["wss2", "wss1", "platt", "random", "decompose"]
+    assert set(steps) == {"wss2", "wss1", "platt", "random", "decompose"}
     assert steps["wss2"] < steps["platt"] and steps["wss2"] < steps["random"]
     assert page.wait(lambda: page.text("#step-words").startswith("The start"))
     page.click("#step-next")
