@@ -14,22 +14,24 @@ objective :math:`\tfrac12 s^2 \beta^T f + s\, p^T \beta` is least at
 """
 
 from math import isqrt
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.jit import jit
-from mercer.core.problem import DualProblem, Layout, layout
-from mercer.core.tiles import add_rows, gather_square
+from mercer.core.problem import PIECE, DualProblem, Layout
 
 __all__ = [
     "POLISHED",
-    "SHRINK_FROM",
     "Outcome",
+    "Rows",
     "best_multiple",
+    "fill_rows",
     "minimise_chain",
     "minimise_pairs",
+    "minimise_whole",
+    "most_active",
     "multiply",
     "solve_and_polish",
     "solve_whole",
@@ -54,6 +56,95 @@ class Outcome(NamedTuple):
     stalled: bool  #: whether a step was too small to change beta in floating point
 
 
+class Rows(NamedTuple):
+    """A Gram matrix whose rows are put together when they are needed.
+
+    A solver looks at few rows: those of support vectors.  They are copied from a larger
+    matrix, or from the blocks of two classes with themselves and with each other.
+    """
+
+    square: NDArray  #: the matrix, shape (n, n)
+    diag: NDArray  #: its diagonal
+    ready: NDArray[np.uint8]  #: which rows of it are filled; empty if all of them are
+    #: which rows and columns of the larger matrix ``first``; empty for two classes
+    places: NDArray[np.uint64]
+    first: NDArray  #: the larger matrix, or the first class with itself
+    second: NDArray  #: the second class with itself
+    across: NDArray  #: the first class with the second, among other columns
+    begin: int  #: the column of ``across`` at which the second class begins
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+        return self.square.dtype
+
+    @classmethod
+    def of_classes(
+        cls,
+        square: NDArray,
+        diag: NDArray,
+        first: NDArray,
+        second: NDArray,
+        across: NDArray,
+        begin: int,
+    ) -> Self:
+        """Return the matrix of two classes, to be filled into ``square``."""
+        ready, places = np.zeros(len(diag), np.uint8), np.empty(0, np.uint64)
+        return cls(square, diag, ready, places, first, second, across, begin)
+
+    @classmethod
+    def of_matrix(
+        cls, square: NDArray, diag: NDArray, matrix: NDArray, rows: NDArray
+    ) -> Self:
+        """Return ``matrix[rows][:, rows]``, to be filled into ``square``."""
+        ready, places = np.zeros(len(rows), np.uint8), rows.astype(np.uint64)
+        nothing = np.empty((0, 0), dtype=square.dtype)
+        return cls(square, diag, ready, places, matrix, nothing, nothing, 0)
+
+
+@jit
+def fill_rows(source: Rows, rows: NDArray):
+    """Fill those of the rows that are not there yet."""
+    for k in range(len(rows)):
+        if source.ready[rows[k]] == 0:
+            _fill_row(source, rows[k])
+
+
+@jit
+def _fill_row(source, r):
+    target, places = source.square[r], source.places
+    if len(places) > 0:
+        larger = source.first[places[r]]
+        for k in range(len(target)):
+            target[k] = larger[places[k]]
+    else:
+        a, b = len(source.first), len(source.second)
+        begin = source.begin
+        left, right = target[:a], target[a : a + b]
+        if r < a:
+            own = source.first[r]
+            for k in range(a):
+                left[k] = own[k]
+            other = source.across[r, begin : begin + b]
+            for k in range(b):
+                right[k] = other[k]
+        else:
+            own = source.second[r - a]
+            for k in range(b):
+                right[k] = own[k]
+            for k in range(a):
+                left[k] = source.across[k, begin + r - a]
+    source.ready[r] = 1
+
+
+@jit
+def _filled(K):
+    """Return a matrix all of whose rows are there."""
+    nothing, no_diag = np.empty((0, 0), dtype=K.dtype), np.empty(0, dtype=K.dtype)
+    ready, places = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint64)
+    return Rows(K, no_diag, ready, places, nothing, nothing, nothing, np.int64(0))
+
+
 @jit
 def minimise_pairs(
     K: NDArray,
@@ -70,6 +161,13 @@ def minimise_pairs(
     ``where`` describes the part of the Gram matrix ``K`` that is in use.  Another
     thread may set ``stop[0]`` to end the run.  Return the fields of :class:`Outcome`.
     """
+    return _take_steps(_filled(K), where, problem, beta, f, tol, max_iter, stop)
+
+
+@jit
+def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
+    K, ready = source.square, source.ready
+    is_filled = len(ready) == 0
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     piece, span, group_start = where
     m = len(p)
@@ -87,7 +185,8 @@ def minimise_pairs(
     diag = np.empty(len(f), dtype=np.float32)
     for s in range(span.shape[0]):
         for k in range(span[s, 1]):
-            diag[span[s, 0] + k] = K[span[s, 2] + k, span[s, 2] + k]
+            c = span[s, 2] + k
+            diag[span[s, 0] + k] = K[c, c] if is_filled else source.diag[c]
 
     n_iter = 0
     while True:
@@ -112,6 +211,8 @@ def minimise_pairs(
         if n_iter % CHECK_EVERY == 0 and stop[0] != 0:
             break
         i = _nearest(top, piece[i], p, f, up, -1.0)
+        if not is_filled and ready[column[i]] == 0:
+            _fill_row(source, column[i])
         Ki = K[column[i]]
         Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
@@ -124,6 +225,8 @@ def minimise_pairs(
 
         # A variable that reaches a bound is set to it exactly, so that it counts as
         # being at the bound.
+        if not is_filled and ready[column[j]] == 0:
+            _fill_row(source, column[j])
         Kj = K[column[j]]
         curvature = Kii + np.float64(Kj[column[j]]) - 2.0 * np.float64(Ki[column[j]])
         delta = (f[row[j]] + p[j] - Gi) / max(curvature, TINY)
@@ -308,7 +411,7 @@ def best_multiple(
 
 @jit
 def minimise_chain(
-    K: NDArray,
+    source: Rows,
     where: Layout,
     first: DualProblem,
     p: NDArray,
@@ -320,12 +423,14 @@ def minimise_chain(
     max_iter: NDArray,
     stop: NDArray,
     n_iter: NDArray,
+    most: int,
 ):
     """Solve problems like ``first`` that differ in their linear terms and bounds.
 
     The problems are the rows of ``p``, ``lo``, ``hi`` and ``beta`` (n_problems, m), and
     of ``f`` (n_problems, n_rows).  Every group sums to 0 in all of them.  Each problem
-    starts at the best multiple of the solution of the one before.
+    starts at the best multiple of the solution of the one before.  Shrinking is as in
+    :func:`minimise_whole`.
     """
     for k in range(len(p)):
         if k > 0:
@@ -333,8 +438,8 @@ def minimise_chain(
                 p[k], lo[k], hi[k], first.row, beta[k - 1], f[k - 1], beta[k], f[k]
             )
         problem = DualProblem(p[k], lo[k], hi[k], first.start, first.row, first.group)
-        n_iter[k], _, _ = minimise_pairs(
-            K, where, problem, beta[k], f[k], tol[k], max_iter[k], stop
+        n_iter[k], _, _ = _shrink(
+            source, where, problem, beta[k], f[k], tol[k], max_iter[k], stop, most
         )
 
 
@@ -344,11 +449,179 @@ POLISHED = 320
 POLISH = 1e-7
 POLISHING_STEPS = 20
 # For fewer variables a step is so cheap that shrinking does not save time.
-SHRINK_FROM = 2000
+SHRINK_FROM = 200
+# Before variables are left out, there is a step for each of this many variables.
+FIRST_STEPS = 4
+# Steps on a part of the variables before more of them are left out, at least.
+LEAST_STEPS = 200
+
+
+@jit
+def minimise_whole(
+    K: NDArray,
+    where: Layout,
+    problem: DualProblem,
+    beta: NDArray,
+    f: NDArray,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+    most: int,
+):
+    """Take pair steps like :func:`minimise_pairs`, and shrink the problem.
+
+    Variables that sit at a bound and cannot take part in any violating pair are left
+    out for a while: the rest is solved on a copy of its part of the matrix, then all
+    are looked at again. The copy has at most ``most`` rows.
+    """
+    return _shrink(_filled(K), where, problem, beta, f, tol, max_iter, stop, most)
+
+
+@jit
+def _minimise_rows(source, where, problem, beta, f, tol, max_iter, stop, most):
+    return _shrink(source, where, problem, beta, f, tol, max_iter, stop, most)
+
+
+@jit
+def _shrink(source, where, problem, beta, f, tol, max_iter, stop, most):
+    m = len(beta)
+    n_iter = 0
+    while most > 0 and n_iter < max_iter:
+        steps = min(m // FIRST_STEPS, max_iter - n_iter)
+        n, gap, stalled = _take_steps(source, where, problem, beta, f, tol, steps, stop)
+        n_iter += n
+        if gap <= tol or stalled or stop[0] != 0:
+            return n_iter, gap, stalled
+        active = _may_move(problem, beta, f)
+        while 0 < len(active) <= most and n_iter < max_iter and stop[0] == 0:
+            # After some steps, even fewer variables may be active.
+            steps = min(max(len(active), LEAST_STEPS), max_iter - n_iter)
+            n, is_solved, stalled = _solve_part(
+                source, where, problem, beta, f, active, tol, steps, stop
+            )
+            n_iter += n
+            if stalled:
+                return n_iter, gap, True
+            if is_solved:
+                break
+            active = _may_move(problem, beta, f)
+    n, gap, stalled = _take_steps(
+        source, where, problem, beta, f, tol, max_iter - n_iter, stop
+    )
+    return n_iter + n, gap, stalled
+
+
+@jit
+def _may_move(problem, beta, f):
+    """Return the variables that are free or can be part of a violating pair."""
+    p, lo, hi, row, group = (
+        problem.p,
+        problem.lo,
+        problem.hi,
+        problem.row,
+        problem.group,
+    )
+    m = len(p)
+    active = np.empty(m, dtype=np.int64)
+    count = first = 0
+    while first < m:
+        stop = first
+        least, most = np.inf, -np.inf
+        while stop < m and group[stop] == group[first]:
+            G = f[row[stop]] + p[stop]
+            if beta[stop] < hi[stop]:
+                least = min(least, G)
+            if beta[stop] > lo[stop]:
+                most = max(most, G)
+            stop += 1
+        for v in range(first, stop):
+            G = f[row[v]] + p[v]
+            up, down = beta[v] < hi[v], beta[v] > lo[v]
+            if (up and (down or G < most)) or (down and G > least):
+                active[count] = v
+                count += 1
+        first = stop
+    return active[:count]
+
+
+@jit
+def _solve_part(source, where, problem, beta, f, active, tol, max_iter, stop):
+    """Solve for the active variables, then update ``f`` for all rows."""
+    span = where.span
+    n = len(active)
+    column = np.empty(len(f), dtype=np.int64)
+    for s in range(span.shape[0]):
+        for k in range(span[s, 1]):
+            column[span[s, 0] + k] = span[s, 2] + k
+    row = problem.row[active]
+    mine = column[row]
+    K = source.square
+    if len(source.ready) > 0:
+        fill_rows(source, mine)
+    square = np.empty((n, n), dtype=K.dtype)
+    at = mine.astype(np.uint64)
+    for i in range(n):
+        source, target = K[mine[i]], square[i]
+        for k in range(n):
+            target[k] = source[at[k]]
+    own = np.arange(n)
+    part = DualProblem(
+        problem.p[active], problem.lo[active], problem.hi[active],
+        problem.start[active], own, problem.group[active],
+    )  # fmt: skip
+    part_beta, part_f = beta[active], f[row]
+    n_iter, gap, stalled = _take_steps(
+        _filled(square), _one_stretch(part.group), part, part_beta, part_f, tol,
+        max_iter, stop,
+    )  # fmt: skip
+    for i in range(n):
+        change = part_beta[i] - beta[active[i]]
+        beta[active[i]] = part_beta[i]
+        if change != 0.0:
+            source = K[mine[i]]
+            for s in range(span.shape[0]):
+                into = f[span[s, 0] : span[s, 0] + span[s, 1]]
+                values = source[span[s, 2] : span[s, 2] + span[s, 1]]
+                for k in range(len(into)):
+                    into[k] += change * np.float64(values[k])
+    return n_iter, gap <= tol, stalled
+
+
+@jit
+def _one_stretch(group):
+    """Return the layout of variables that are the rows of a matrix, in their order."""
+    m = len(group)
+    piece = np.empty((m, 4), dtype=np.int64)
+    group_start = np.empty(m + 1, dtype=np.int64)
+    n_pieces = n_groups = 0
+    for v in range(m):
+        is_new = v == 0 or group[v] != group[v - 1]
+        if is_new:
+            group_start[n_groups] = n_pieces
+            n_groups += 1
+        if is_new or piece[n_pieces - 1, 1] == PIECE:
+            piece[n_pieces, :] = (v, 0, v, v)
+            n_pieces += 1
+        piece[n_pieces - 1, 1] += 1
+    group_start[n_groups] = n_pieces
+    span = np.array([[0, m, 0]])
+    return Layout(piece[:n_pieces].copy(), span, group_start[: n_groups + 1].copy())
+
+
+def most_active(m: int, shrinking: bool, room: int | None, dtype: np.dtype) -> int:
+    """Return how many of ``m`` variables may be copied to shrink a problem; 0 for none.
+
+    The copy takes at most ``room`` bytes.
+    """
+    if not shrinking or m < SHRINK_FROM:
+        return 0
+    return (
+        m // 2 if room is None else min(m // 2, isqrt(max(room, 0) // dtype.itemsize))
+    )
 
 
 def solve_whole(
-    K: NDArray,
+    K: NDArray | Rows,
     where: Layout,
     problem: DualProblem,
     beta: NDArray,
@@ -361,38 +634,16 @@ def solve_whole(
 ) -> Outcome:
     """Solve a problem on a Gram matrix in memory; ``beta`` and ``f`` change in place.
 
-    With ``shrinking``, variables that sit at a bound and cannot take part in any
-    violating pair are left out for a while: the rest is solved on a copy of its part of
-    the matrix, then all are looked at again. The copy takes at most ``room`` bytes.
+    With ``shrinking``, the problem may be solved on a copy of a part of the matrix; the
+    copy takes at most ``room`` bytes.
     """
-    m = len(beta)
-    most = m // 2
-    if room is not None:
-        most = min(most, isqrt(max(room, 0) // K.dtype.itemsize))
-    n_iter = 0
-    while shrinking and m >= SHRINK_FROM and n_iter < max_iter:
-        steps = min(m, max_iter - n_iter)
-        n, gap, stalled = minimise_pairs(K, where, problem, beta, f, tol, steps, stop)
-        n_iter += n
-        if gap <= tol or stalled or stop[0]:
-            return Outcome(n_iter, gap, stalled)
-        active = _may_move(problem, beta, f)
-        if len(active) > most:
-            continue
-        n, stalled = _solve_part(
-            K, where, problem, beta, f, active, tol, max_iter - n_iter, stop
-        )
-        n_iter += n
-        if stalled:
-            return Outcome(n_iter, gap, True)
-    n, gap, stalled = minimise_pairs(
-        K, where, problem, beta, f, tol, max_iter - n_iter, stop
-    )
-    return Outcome(n_iter + n, gap, stalled)
+    most = most_active(len(beta), shrinking, room, K.dtype)
+    run = _minimise_rows if isinstance(K, Rows) else minimise_whole
+    return Outcome(*run(K, where, problem, beta, f, tol, max_iter, stop, most))
 
 
 def solve_and_polish(
-    K: NDArray,
+    K: NDArray | Rows,
     where: Layout,
     problem: DualProblem,
     beta: NDArray,
@@ -413,6 +664,9 @@ def solve_and_polish(
         return solve_whole(
             K, where, problem, beta, f, tol, max_iter, stop, shrinking, room
         )
+    if isinstance(K, Rows):
+        fill_rows(K, np.arange(len(K.square)))
+        K = K.square
     return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
 
 
@@ -458,38 +712,3 @@ def multiply(K: NDArray, span: NDArray, row: NDArray, beta: NDArray, f: NDArray)
                 for k in range(width):
                     total += values[k] * weights[k]
             f[r0 + r] = total
-
-
-def _may_move(problem: DualProblem, beta: NDArray, f: NDArray) -> NDArray:
-    """Return the variables that are free or can be part of a violating pair."""
-    G = f[problem.row] + problem.p
-    up, down = beta < problem.hi, beta > problem.lo
-    keep = up & down
-    for g in np.unique(problem.group):
-        mine = problem.group == g
-        least = G[mine & up].min(initial=np.inf)
-        most = G[mine & down].max(initial=-np.inf)
-        keep |= mine & ((up & (G < most)) | (down & (G > least)))
-    return np.flatnonzero(keep)
-
-
-def _solve_part(K, where, problem, beta, f, active, tol, max_iter, stop):
-    """Solve for the active variables, then update ``f`` for all rows."""
-    column = np.concatenate([c + np.arange(k) for _, k, c in where.span])
-    mine = column[problem.row[active]]
-    square = np.empty((len(active), len(active)), dtype=K.dtype)
-    gather_square(K, mine, mine.astype(np.uint64), 0, square)
-    part = DualProblem(
-        *(v[active] for v in problem[:4]), np.arange(len(active)), problem.group[active]
-    )
-    part_beta, part_f = beta[active], f[problem.row[active]]
-    n_iter, _, stalled = minimise_pairs(
-        square, layout(part), part, part_beta, part_f, tol, max_iter, stop
-    )
-    change = part_beta - beta[active]
-    beta[active] = part_beta
-    moved = np.flatnonzero(change)
-    for first_row, length, first_column in where.span:
-        target = f[first_row : first_row + length]
-        add_rows(K, mine[moved], change[moved], first_column, target)
-    return n_iter, stalled

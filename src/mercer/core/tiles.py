@@ -45,6 +45,7 @@ __all__ = [
     "intersection",
     "manhattan",
     "mirror",
+    "powers",
     "ranges",
     "scatter_rows",
     "squared_differences",
@@ -207,6 +208,38 @@ def exponential(values: NDArray, factor: float) -> NDArray:
     run = _exponential_single if single else _exponential_double
     run(values, float(factor))
     return values
+
+
+@jit
+def powers(values: NDArray, scale: float, shift: float, exponent: int, out: NDArray):
+    """Write ``(scale * values + shift) ** exponent`` into ``out``, perhaps in place.
+
+    The power is taken by squaring, row by row: a row stays in the first-level cache
+    while the loops, which are vector instructions, pass over it.
+    """
+    factor, summand = values.dtype.type(scale), values.dtype.type(shift)
+    base = np.empty(values.shape[1], dtype=values.dtype)
+    highest = 1
+    while 2 * highest <= exponent:
+        highest *= 2
+    for i in range(values.shape[0]):
+        source, row = values[i], out[i]
+        if exponent == 0:
+            row[:] = 1
+            continue
+        for j in range(len(row)):
+            base[j] = factor * source[j] + summand
+        for j in range(len(row)):
+            row[j] = base[j]
+        bit = highest // 2
+        while bit > 0:
+            if exponent & bit:
+                for j in range(len(row)):
+                    row[j] = row[j] * row[j] * base[j]
+            else:
+                for j in range(len(row)):
+                    row[j] = row[j] * row[j]
+            bit //= 2
 
 
 @jit

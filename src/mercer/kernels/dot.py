@@ -80,8 +80,7 @@ class Polynomial(Kernel):
         return Polynomial(int(self.degree), gamma, _check_coef0(self.coef0))
 
     def evaluate(self, pair: Pair) -> NDArray:
-        base = _affine(pair, self.gamma, self.coef0)
-        return base if self.degree == 1 else pair.power(base, self.degree)
+        return pair.power(pair.dots(), self.degree, self.gamma, self.coef0)
 
     def diagonal(self, operand: Samples) -> NDArray:
         return (self.gamma * _squared_norms(operand) + self.coef0) ** self.degree

@@ -111,9 +111,11 @@ class Pair:
         """
         return function(*values)
 
-    def power(self, values: NDArray, exponent: int) -> NDArray:
-        """Return the values to the power of a whole number >= 0."""
-        return values**exponent
+    def power(
+        self, values: NDArray, exponent: int, scale: float = 1.0, shift: float = 0.0
+    ) -> NDArray:
+        """Return ``(scale * values + shift) ** exponent``, a whole number >= 0."""
+        return (scale * values + shift) ** exponent
 
     def exponential(self, values: NDArray, gamma: float) -> NDArray:
         """Return ``exp(-gamma * values)`` for values >= 0."""

@@ -33,8 +33,10 @@ def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
 
 
 def _count(is_positive: NDArray, code: NDArray) -> NDArray:
-    positive = is_positive.astype(np.float64)
-    return positive @ (code.T > 0) + (1.0 - positive) @ (code.T < 0)
+    # Counts are whole numbers, which single precision holds exactly.
+    signs = code.T.astype(np.float32)
+    votes = is_positive.astype(np.float32) @ signs
+    return votes.astype(np.float64) + (code < 0).sum(axis=1)
 
 
 def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:

@@ -17,13 +17,15 @@ from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
 from mercer.core.problem import Solution
+from mercer.core.tiles import gather_square
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import certified, tries_single
@@ -39,6 +41,7 @@ from mercer.runtime.validation import QUIET
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     MACHINES,
+    Fold,
     Request,
     Samples,
     asks_predictions_only,
@@ -298,7 +301,7 @@ class Evaluation:
         for unit in units:
             unit.gram = None
         for entry in entries:
-            entry.weights = None
+            entry.weights = entry.plan = None
             if entry.failure is not None:
                 self._again(entry, entry.failure)
 
@@ -322,12 +325,14 @@ class Evaluation:
             return model._plan_for(fold.valid, weight, (kernel,))
         # Problems that differ in C only differ in the scale of their bounds.
         key = pickle.dumps([getattr(model, name) for name in STATED_BY])
-        if key not in fold.plans:
-            unit = copy(model)
-            unit.C = 1.0
-            fold.plans[key] = unit._plan_for(fold.valid, weight, (kernel,))
-        plan = fold.plans[key].with_costs(min(model.C, UNBOUNDED))
-        return replace(plan, kernels=(kernel,))
+        own = (key, min(model.C, UNBOUNDED))
+        if own not in fold.plans:
+            if key not in fold.plans:
+                unit = copy(model)
+                unit.C = 1.0
+                fold.plans[key] = unit._plan_for(fold.valid, weight, (kernel,))
+            fold.plans[own] = fold.plans[key].with_costs(own[1])
+        return replace(fold.plans[own], kernels=(kernel,))
 
     def _weights(self, entry: Entry) -> Any:
         request = self.request
@@ -345,7 +350,7 @@ class Evaluation:
                     self._complete(gram, entry, answers)
             good = [entry for entry in entries if not entry.has_failed]
             began = time.perf_counter()
-            sharp = [entry for entry in good if not _is_coarse(gram, entry)]
+            sharp = [entry for entry in good if not entry.is_coarse]
             if sharp:
                 decide(gram, sharp)
                 if request.return_train_score:
@@ -385,12 +390,12 @@ class Evaluation:
                 )
             found = certified(plan, solutions, _verdicts(gram, entry))
             machines = model._keep_machines(plan, found)
-            entry.weights = coefficients(gram, entry, machines)
+            entry.weights = coefficients(plan, machines)
+            entry.is_coarse = _is_coarse(gram, entry)
             if self._needs_support(gram, entry):
                 model._keep_support(plan, machines)
         except Exception as error:
             entry.failure = error
-        entry.plan = None
         entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
 
     def _needs_support(self, gram: SharedGram, entry: Entry) -> bool:
@@ -401,7 +406,7 @@ class Evaluation:
             or type(model) not in MACHINES
             or not asks_predictions_only(request.scorer)
             or hasattr(model, "_means")
-            or _is_coarse(gram, entry)
+            or entry.is_coarse
         )
 
     def _again(self, entry: Entry, failure: Exception) -> None:
@@ -494,37 +499,71 @@ def _verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
     return fold.convex[key]
 
 
-def coefficients(gram: SharedGram, entry: Entry, machines: list[Solution]) -> NDArray:
-    """Return the coefficients of all samples, shape (n, n_tasks)."""
-    plan = entry.plan
-    weights = np.zeros((len(gram.matrix), len(machines)), dtype=gram.matrix.dtype)
-    for t, (spec, machine) in enumerate(zip(plan.machines, machines, strict=True)):
-        rows = entry.fold.train[plan.rows(spec)]
-        weights[rows, t] = np.bincount(spec.problem.row, machine.beta, len(rows))
-    return weights
+def coefficients(plan: Plan, machines: list[Solution]) -> list[NDArray]:
+    """Return the coefficients of each machine's samples, in the order of its rows."""
+    return [
+        np.bincount(spec.problem.row, machine.beta, len(machine.f))
+        for spec, machine in zip(plan.machines, machines, strict=True)
+    ]
 
 
 def _is_coarse(gram: SharedGram, entry: Entry) -> bool:
     """Tell whether rounding in single precision could matter beside ``tol``."""
     if gram.matrix.dtype == np.float64 or entry.model._is_precomputed():
         return False
-    largest = np.abs(gram.matrix.diagonal()).max()
-    spread = np.linalg.norm(entry.weights, axis=0).max(initial=0.0)
-    return bool(np.finfo(np.float32).eps * largest * spread > 0.1 * entry.model.tol)
+    spread = np.sqrt(max((float(w @ w) for w in entry.weights), default=0.0))
+    eps = np.finfo(np.float32).eps
+    largest = np.abs(gram.diag).max(initial=0.0)
+    return bool(eps * largest * spread > 0.1 * entry.model.tol)
+
+
+class Part(NamedTuple):
+    """A block of the training samples, and the machines that it takes part in."""
+
+    samples: NDArray[np.intp]  #: rows of the Gram matrix
+    machines: list[tuple[int, slice]]  #: numbers of machines, and their rows
+
+
+def _parts(fold: Fold, plan: Plan) -> list[Part]:
+    parts = []
+    for first, stop in pairwise(plan.starts):
+        parts.append(Part(fold.train[plan.order[first:stop]], []))
+    for t, spec in enumerate(plan.machines):
+        at = 0
+        for block in spec.blocks:
+            stop = at + len(parts[block].samples)
+            parts[block].machines.append((t, slice(at, stop)))
+            at = stop
+    return parts
 
 
 def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) -> None:
-    """Let machines of one fold know their decision values, but for the bias."""
+    """Let machines of one fold know their decision values, but for the bias.
+
+    The kernel values of a block with the new samples are multiplied with the
+    coefficients of all machines in which the block takes part.
+    """
     fold = entries[0].fold
-    values = gram.matrix[fold.train if on_train else fold.test]
-    weights = np.hstack([entry.weights for entry in entries])
-    result = np.zeros((len(values), weights.shape[1]))
-    for stretch in fold.stretches:
-        part = weights[stretch]
-        used = np.flatnonzero(part.any(axis=0))
-        # Samples of the other parts have no weight.
-        result[:, used] += values[:, stretch] @ part[:, used]
-    ends = np.cumsum([entry.weights.shape[1] for entry in entries])[:-1]
+    new = (fold.train if on_train else fold.test).astype(np.int64)
     X = fold.valid.X if on_train else fold.X_test
-    for entry, own in zip(entries, np.split(result, ends, axis=1), strict=True):
-        entry.model._known = (*entry.model._known, (X, own))
+    alike: dict[Any, list[Entry]] = {}
+    for entry in entries:
+        blocks = tuple(spec.blocks for spec in entry.plan.machines)
+        alike.setdefault((blocks, tuple(entry.plan.starts)), []).append(entry)
+    for together in alike.values():
+        n_machines = len(together[0].weights)
+        sums = np.zeros((len(together) * n_machines, len(new)))
+        for samples, machines in _parts(fold, together[0].plan):
+            values = np.empty((len(new), len(samples)), dtype=gram.matrix.dtype)
+            gather_square(gram.matrix, new, samples.astype(np.uint64), 0, values)
+            weights = np.empty(
+                (len(together) * len(machines), len(samples)), dtype=values.dtype
+            )
+            target = []
+            for e, entry in enumerate(together):
+                for k, (t, rows) in enumerate(machines):
+                    weights[e * len(machines) + k] = entry.weights[t][rows]
+                    target.append(e * n_machines + t)
+            sums[target] += weights @ values.T
+        for entry, own in zip(together, np.split(sums, len(together)), strict=True):
+            entry.model._known = (*entry.model._known, (X, own.T))

@@ -23,17 +23,20 @@ from mercer.core.problem import (
     Layout,
     Solution,
     certify,
+    certify_chain,
     is_feasible,
     layout,
 )
 from mercer.core.smo import (
     POLISHED,
-    SHRINK_FROM,
+    Rows,
     best_multiple,
+    fill_rows,
     minimise_chain,
+    most_active,
     solve_and_polish,
 )
-from mercer.core.tiles import add_rows, gather_square
+from mercer.core.tiles import add_rows
 from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
@@ -106,34 +109,39 @@ class Solved(NamedTuple):
         return cls(None, found, seconds)
 
 
-def gathered(matrix: NDArray, rows: NDArray) -> NDArray:
-    """Return ``matrix[rows][:, rows]``, valid until the next call of the thread."""
-    n = len(rows)
+def room_of_thread(n: int, dtype: np.dtype) -> NDArray:
+    """Return an array of shape (n, n), valid until the next call of the thread."""
     room = getattr(_thread, "room", None)
-    if room is None or room.dtype != matrix.dtype or room.size < n * n:
-        room = _thread.room = np.empty(n * n, dtype=matrix.dtype)
-    part = room[: n * n].reshape(n, n)
-    gather_square(matrix, rows.astype(np.int64), rows.astype(np.uint64), 0, part)
-    return part
+    if room is None or room.dtype != dtype or room.size < n * n:
+        room = _thread.room = np.empty(n * n, dtype=dtype)
+    return room[: n * n].reshape(n, n)
+
+
+def part_of(gram: SharedGram, rows: NDArray) -> Rows:
+    """Return the part ``matrix[rows][:, rows]``, valid until the thread's next call."""
+    square = room_of_thread(len(rows), gram.matrix.dtype)
+    return Rows.of_matrix(square, gram.diag[rows], gram.matrix, rows)
 
 
 def sampled(gram: SharedGram, rows: NDArray) -> tuple[NDArray, NDArray]:
     """Return exact kernel values of those rows that are sampled, and their places."""
-    order = np.argsort(rows)
+    ascends = bool((np.diff(rows) > 0).all())
+    order = None if ascends else np.argsort(rows)
     at = np.searchsorted(rows, gram.sampled, sorter=order)
-    at = order[np.minimum(at, len(rows) - 1)]
-    here = rows[at] == gram.sampled
-    return gram.exact[np.flatnonzero(here)][:, rows], at[here]
+    at = np.minimum(at, len(rows) - 1)
+    at = at if order is None else order[at]
+    here = np.flatnonzero(rows[at] == gram.sampled)
+    return gram.exact[here[:, None], rows], at[here]
 
 
 def solve_chain(
-    square: NDArray,
+    part: NDArray | Rows,
     exact: tuple[NDArray, NDArray],
     links: Sequence[Link],
     stop: NDArray,
     room: int | None = None,
 ) -> list[Solved]:
-    """Solve problems of the same variables on a part ``square`` of a Gram matrix.
+    """Solve problems of the same variables on a part of a Gram matrix.
 
     ``exact`` are some rows of it in double precision, and which these are. The results
     are in the order of the links, whatever the order of solving. Shrinking copies at
@@ -142,14 +150,18 @@ def solve_chain(
     results: list[Solved] = [Solved(None, np.inf, 0.0)] * len(links)
     where = layout(links[0].problem)
     order = sorted(range(len(links)), key=lambda k: links[k].place)
-    if all(_is_simple(square, link) for link in links):
+    if isinstance(part, Rows) and all(_is_simple(part, link) for link in links):
         began = time.perf_counter()
         ordered = [links[k] for k in order]
-        found = _solve_at_once(square, where, ordered, exact, stop)
+        found = _solve_at_once(part, where, ordered, exact, stop, room)
         share = (time.perf_counter() - began) / len(links)
         for k, one in zip(order, found, strict=True):
             results[k] = Solved.of(one, share)
         return results
+    square = part
+    if isinstance(part, Rows):
+        fill_rows(part, np.arange(len(part.square)))
+        square = part.square
     before: tuple[NDArray, NDArray] | None = None
     for k in order:
         began = time.perf_counter()
@@ -161,39 +173,58 @@ def solve_chain(
     return results
 
 
-def _is_simple(square: NDArray, link: Link) -> bool:
-    """Tell whether pair steps are enough: no shrinking, no polish, and sums of 0."""
-    m = len(link.problem.p)
-    shrinks = link.shrinking and m >= SHRINK_FROM
-    is_polished = m <= POLISHED and square.dtype == np.float64
-    return not (shrinks or is_polished or link.problem.start.any())
+def _is_simple(part: Rows, link: Link) -> bool:
+    """Tell whether pair steps are enough: no polish, and sums of 0."""
+    is_polished = len(link.problem.p) <= POLISHED and part.dtype == np.float64
+    return not (is_polished or link.problem.start.any())
 
 
 def _solve_at_once(
-    square: NDArray,
+    part: Rows,
     where: Layout,
     links: Sequence[Link],
     exact: tuple[NDArray, NDArray],
     stop: NDArray,
+    room: int | None,
 ) -> list[Solution | float]:
-    """Solve all problems of a chain in compiled code, then certify each."""
+    """Solve all problems of a chain in compiled code, then certify them."""
     problems = [link.problem for link in links]
+    first, n_rows = problems[0], len(part.square)
     p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
-    beta, f = np.zeros(p.shape), np.zeros((len(links), len(square)))
+    beta, f = np.zeros(p.shape), np.zeros((len(links), n_rows))
     tol = np.array([SAFETY * link.tol for link in links])
     most = np.array([link.most for link in links], dtype=np.int64)
     n_iter = np.zeros(len(links), dtype=np.int64)
+    shrinking = all(link.shrinking for link in links)
+    active = most_active(p.shape[1], shrinking, room, part.dtype)
     minimise_chain(
-        square, where, problems[0], p, lo, hi, beta, f, tol, most, stop, n_iter
+        part, where, first, p, lo, hi, beta, f, tol, most, stop, n_iter, active
     )
-    return [
-        _solve(square, where, link, beta[k], f[k], exact, stop, int(n_iter[k]))
-        for k, link in enumerate(links)
-    ]
+    values, own = exact
+    by_row = np.array([np.bincount(first.row, b, n_rows) for b in beta])
+    errors = np.abs(by_row @ values.T - f[:, own]).max(axis=1, initial=0.0)
+    certified = certify_chain(first, p, lo, hi, beta, f)
+    solutions: list[Solution | float] = []
+    for k, (link, (found, holds)) in enumerate(zip(links, certified, strict=True)):
+        error, steps = float(errors[k]), int(n_iter[k])
+        if _is_spoilt(found.kkt_gap, error, SAFETY * link.tol, link.tol):
+            solutions.append(
+                _solve(part, where, link, beta[k], f[k], exact, stop, steps, room)
+            )
+            continue
+        is_within = found.kkt_gap + 2.0 * error <= link.tol
+        numbers = (*found[:4], steps, is_within and holds, found[4], 2.0 * error)
+        solutions.append(Solution(beta[k], f[k], *numbers))
+    return solutions
+
+
+def _is_spoilt(gap: float, error: float, goal: float, tol: float) -> bool:
+    """Tell whether rounding or overflow is the only obstacle to a certificate."""
+    return not gap + error < np.inf or (gap <= goal and gap + 2.0 * error > tol)
 
 
 def _solve(
-    square: NDArray,
+    square: NDArray | Rows,
     where: Layout,
     link: Link,
     beta: NDArray,
@@ -222,10 +253,7 @@ def _solve(
         coefficients = np.bincount(problem.row, beta, len(f))
         values, own = exact
         error = float(np.abs(values @ coefficients - f[own]).max(initial=0.0))
-        is_spoilt = not found.kkt_gap + error < np.inf or (
-            found.kkt_gap <= goal and found.kkt_gap + 2.0 * error > tol
-        )
-        if not is_spoilt:
+        if not _is_spoilt(found.kkt_gap, error, goal, tol):
             break
         if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
             return error
@@ -295,7 +323,8 @@ class Entry:
     whole: Any  #: the candidate, of which the machine may be the last step only
     fold: Fold
     plan: Any = None  #: the problems that the machine states
-    weights: Any = None  #: coefficients of all samples, (n, n_tasks)
+    weights: Any = None  #: coefficients of each machine, in the order of its rows
+    is_coarse: bool = False  #: whether single precision is too coarse to decide by
     seconds: float = 0.0
     failure: Exception | None = None  #: why the shared fit did not come to an end
 
@@ -356,11 +385,9 @@ def jobs_of(unit: Unit) -> list[Job]:
 
 def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
     """Solve all problems of a job; shrinking may copy ``room`` bytes."""
-    square = gathered(job.gram.matrix, job.rows)
     exact = sampled(job.gram, job.rows)
-    answers: Answers = {}
-    for chain in job.chains:
-        links = [
+    chains = [
+        [
             Link(
                 entry.plan.specs[t].problem,
                 entry.model.tol,
@@ -369,7 +396,12 @@ def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
             )
             for entry, t in chain
         ]
-        found = solve_chain(square, exact, links, stop, room)
+        for chain in job.chains
+    ]
+    part = part_of(job.gram, job.rows)
+    answers: Answers = {}
+    for chain, links in zip(job.chains, chains, strict=True):
+        found = solve_chain(part, exact, links, stop, room)
         for (entry, t), solved in zip(chain, found, strict=True):
             answers[id(entry), t] = solved
     return answers

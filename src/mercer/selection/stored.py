@@ -40,12 +40,14 @@ class SharedGram(NamedTuple):
     matrix: NDArray  #: shape (n, n)
     sampled: NDArray[np.intp]  #: rows on which rounding errors are measured
     exact: NDArray[np.float64]  #: their kernel values, shape (len(sampled), n)
+    diag: NDArray  #: the diagonal of the matrix
 
     @classmethod
     def given(cls, matrix: NDArray) -> SharedGram:
         """Take a matrix of the user's as exact."""
         sampled = _sample(len(matrix))
-        return cls(matrix, sampled, matrix[sampled].astype(np.float64))
+        exact = matrix[sampled].astype(np.float64)
+        return cls(matrix, sampled, exact, matrix.diagonal().copy())
 
 
 def bytes_of_parts(kernels: Iterable[Kernel], n: int) -> int:
@@ -91,7 +93,8 @@ class GramMaker:
         tiles.triangle([matrix], TILE_ROWS, TILE_COLUMNS, kept=self._kept)
         np.fill_diagonal(matrix, kernel.diagonal(operand))
         sampled = _sample(n)
-        return SharedGram(matrix, sampled, self._exact(kernel, sampled))
+        exact = self._exact(kernel, sampled)
+        return SharedGram(matrix, sampled, exact, matrix.diagonal().copy())
 
     def _exact(self, kernel: Kernel, sampled: NDArray) -> NDArray:
         """Return some rows from data in double precision."""

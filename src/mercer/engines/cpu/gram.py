@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.smo import Rows
 from mercer.core.tiles import mirror, ranges, scatter_rows
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
@@ -250,12 +251,13 @@ class BlockGram:
         ]
         self._local = threading.local()
         diag = kernel.diagonal(operand).astype(self.dtype)
+        self._diag = [diag[first:stop] for first, stop in pairwise(starts)]
 
         def own_block(b: int) -> NDArray:
             values = self._tiles(self._parts[b], self._parts[b])
             block = np.empty(values.shape, dtype=self.dtype)
             mirror(values, block, 0, 0)
-            np.fill_diagonal(block, diag[starts[b] : starts[b + 1]])
+            np.fill_diagonal(block, self._diag[b])
             return block
 
         self._own = self._tiles.run(own_block, range(len(self._parts)), at_once)
@@ -282,8 +284,11 @@ class BlockGram:
                 width = len(self._parts[choice[-1]])
         return runs
 
-    def squares(self, run: list[Choice]) -> Iterator[tuple[Choice, NDArray]]:
-        """Yield the matrices of a run; each lasts until the next."""
+    def squares(self, run: list[Choice]) -> Iterator[tuple[Choice, NDArray | Rows]]:
+        """Yield the matrices of a run; each lasts until the next.
+
+        The rows of a matrix of two blocks are put together as they are needed.
+        """
         if len(run[0]) != 2:
             yield run[0], self._square(run[0])
             return
@@ -292,13 +297,11 @@ class BlockGram:
         values = self._tiles(self._parts[a], self._operand.rows(slice(first, stop)))
         for choice in run:
             b = choice[1]
-            begin, end = self._starts[b] - first, self._starts[b + 1] - first
-            n_a, n_b = len(values), end - begin
-            square = self._room(n_a + n_b)
-            square[:n_a, :n_a] = self._own[a]
-            square[n_a:, n_a:] = self._own[b]
-            mirror(values[:, begin:end], square, 0, n_a)
-            yield choice, square
+            own, other = self._own[a], self._own[b]
+            square = self._room(len(own) + len(other))
+            diag = np.concatenate([self._diag[a], self._diag[b]])
+            begin = self._starts[b] - first
+            yield choice, Rows.of_classes(square, diag, own, other, values, begin)
 
     def _square(self, choice: Choice) -> NDArray:
         sizes = [len(self._parts[b]) for b in choice]

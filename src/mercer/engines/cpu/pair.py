@@ -29,6 +29,7 @@ from mercer.core.tiles import (
     gaussian,
     intersection,
     manhattan,
+    powers,
     ranges,
     squared_differences,
     squared_distances,
@@ -447,18 +448,13 @@ class TilePair(Pair):
         self._free = function(*values, out=self._target(values[0]))
         return self._free
 
-    def power(self, values: NDArray, exponent: int) -> NDArray:
-        # By squaring: a few passes, where ``np.power`` is slow.
-        result = self._empty(values.dtype)
-        if exponent == 0:
-            result[:] = 1
-            return result
-        np.copyto(result, values)
-        for bit in bin(exponent)[3:]:
-            np.multiply(result, result, out=result)
-            if bit == "1":
-                np.multiply(result, values, out=result)
-        return result
+    def power(
+        self, values: NDArray, exponent: int, scale: float = 1.0, shift: float = 0.0
+    ) -> NDArray:
+        target = self._target(values)
+        powers(values, float(scale), float(shift), exponent, target)
+        self._free = target
+        return target
 
     def exponential(self, values: NDArray, gamma: float) -> NDArray:
         found = exponential(self.own(values), gamma)

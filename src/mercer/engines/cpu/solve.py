@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, is_feasible, layout
-from mercer.core.smo import minimise_pairs, solve_and_polish
+from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
     all_of,
@@ -205,17 +205,28 @@ def solve_many(
     if isinstance(data, Operand) and is_single:
         if errors.max() <= LARGEST_ERROR * tol and not kernel.is_custom():
             errors = settle(kernel, data, tasks, errors, tol, solve, threads, rest)
-        if are_spoilt(tasks, errors, tol):
-            del solve, first
-            return _go_on_in_double(
-                kernel, data, starts, specs, tasks, settings, threads, progress
-            )
-    return [
-        to_solution(task, float(error), tol)._replace(
-            is_single=is_single and not kernel.is_custom()
-        )
+    is_coarse = is_single and not kernel.is_custom()
+    solutions = [
+        to_solution(task, float(error), tol)._replace(is_single=is_coarse)
         for task, error in zip(tasks, errors, strict=True)
     ]
+    if isinstance(data, Operand) and is_single:
+        spoilt = [
+            t
+            for t in range(len(tasks))
+            if are_spoilt(tasks[t : t + 1], errors[t : t + 1], tol)
+        ]
+        if spoilt:
+            del solve, first
+            found = _go_on_in_double(
+                kernel, data, starts, [specs[t] for t in spoilt],
+                [tasks[t] for t in spoilt], settings, threads, progress,
+            )  # fmt: skip
+            # One flag tells for all solutions of a plan whether to refine them.
+            is_coarse = is_coarse and len(spoilt) < len(tasks)
+            for t, better in zip(spoilt, found, strict=True):
+                solutions[t] = better._replace(is_single=is_coarse)
+    return solutions
 
 
 def _go_on_in_double(
@@ -228,7 +239,7 @@ def _go_on_in_double(
     threads: Threads,
     progress: Progress | None,
 ) -> list[Solution]:
-    """Solve all tasks in double precision, from where they stand if that is sound."""
+    """Solve tasks in double precision, from where they stand if that is sound."""
     again = [
         spec._replace(problem=spec.problem._replace(start=task.beta))
         if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
@@ -417,7 +428,7 @@ def _solve_small(
 
 
 def _solve_on(
-    square: NDArray,
+    square: NDArray | Rows,
     task: Task,
     tol: float,
     max_iter: int,
@@ -427,7 +438,12 @@ def _solve_on(
     """Solve a task on its own matrix."""
     problem, beta, f = task.problem, task.beta, task.f
     if beta.any() and not f.any():
-        f[:] = square @ np.bincount(problem.row, beta, len(f))
+        by_row = np.bincount(problem.row, beta, len(f))
+        used = np.flatnonzero(by_row)
+        if isinstance(square, Rows):
+            fill_rows(square, used)
+        matrix = square.square if isinstance(square, Rows) else square
+        f[:] = by_row[used] @ matrix[used]
     steps = max_iter - task.n_iter
     outcome = solve_and_polish(
         square, layout(problem), problem, beta, f, tol, steps, stop, shrinking
