@@ -90,6 +90,9 @@ class Case(NamedTuple):
 
 
 RBF = Setting(C=10.0, gamma=0.02)
+# About what gamma="scale" is for these data.
+LETTER = Setting(C=1.0, gamma=0.0087)
+CUBIC = LETTER._replace(kernel="poly")
 LINEAR = Setting(C=0.1, kernel="linear")
 POLY = Setting(C=10.0, kernel="poly", gamma=0.02, degree=3, coef0=1.0)
 
@@ -152,6 +155,9 @@ CASES = (
     Case(
         "ijcnn1", "binary", "fit", "ijcnn1", 49_990, 91_701, Setting(C=10.0, gamma=1.0)
     ),
+    Case("letter", "tables", "fit", "letter", 15_000, 5000, LETTER, is_certified=False),
+    Case("letter-cubic", "tables", "fit", "letter", 15_000, 5000, CUBIC,
+         is_certified=False),
     *(_growth(n) for n in (1000, 2000, 5000, 10_000, 20_000)),
     Case(
         "memory", "memory", "fit", "mnist", 60_000, 10_000, RBF, FAST_PEERS, 1000,
@@ -184,6 +190,8 @@ FAST_SIZES = {
     "mnist-5000-linear": 300,
     "mnist-5000-poly": 300,
     "a9a": 300,
+    "letter": 800,
+    "letter-cubic": 800,
     "growth-1000": 100,
     "growth-2000": 200,
     "memory": 400,

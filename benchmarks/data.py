@@ -87,6 +87,10 @@ def load(case: Case) -> Data:
         return _blobs(case)
     if case.data == "hundred":
         return _hundred(case)
+    if case.data == "letter":
+        X, y = letter_like(case.n + case.n_test, case.seed)
+        X = X.astype(np.float32)
+        return Data(X[: case.n], y[: case.n], X[case.n :], y[case.n :])
     with np.load(Path(os.environ["MERCER_DATA"], FILES[case.data])) as file:
         scale = 255 if case.data == "mnist" else 1
         X = _samples(file["x_train"], case.n, scale)

@@ -7,6 +7,7 @@ mklpy    the same kernels with MKLpy, run by the Python that MERCER_MKLPY names,
          first MERCER_MKLPY_SIZE images; MERCER_MKLPY_LAM="[0.1]" lists values of lam
 hundred  a hundred kernels on 2,000 samples
 large    ten kernels on 20,000 samples, within 4 GB of memory
+auto     method="auto" beside the methods that it chooses from, on eight problems
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -28,10 +29,11 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.svm import SVC as PlainSVC
 
+from benchmarks.data import covtype_like, satimage_like, standardised
 from benchmarks.memory import peak_mb
 from benchmarks.parts import Part, run_parts
 from benchmarks.timing import timed
-from mercer import SVC, MKLClassifier, gram_matrix
+from mercer import SVC, MKLClassifier, MKLRegressor, gram_matrix
 from mercer.images import HOG
 from mercer.kernels import RBF, Linear
 
@@ -329,12 +331,62 @@ def large(options: Namespace) -> dict[str, Any]:
     return {"p=2": _within_budget(kernels, X, y, 2)}
 
 
+def _eight(is_fast: bool) -> Iterator[tuple[str, Any, NDArray, NDArray, str]]:
+    """Yield problems: a name, a learner, samples, targets, and another method."""
+    n = 200 if is_fast else 2000
+    X, y = covtype_like(n)
+    three: list[Any] = [RBF(gamma=g) for g in (0.025, 0.1, 0.4)]
+    trees = (y == 2).astype(int)
+    yield "trees p=2", MKLClassifier(three, p=2), X, trees, "smo"
+    yield "trees p=1", MKLClassifier(three, p=1), X, trees, "simple"
+    X, y = satimage_like(3 * n // 4)
+    several = [*(RBF(gamma=g) for g in (0.01, 0.03, 0.1)), Linear()]
+    yield "ground p=2", MKLClassifier(several, p=2), standardised(X), y, "smo"
+    X, y = _random(n // 2, 20)
+    columns = [*(RBF(gamma=1.0).on([k]) for k in range(20)), RBF(gamma=0.1)]
+    for p, other in ((1, "simple"), (1.1, "smo")):
+        yield f"columns p={p}", MKLClassifier(columns, p=p, C=C), X, y, other
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3 * n // 2, 4))
+    z = np.sin(2 * X).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
+    waves = [*three, *(RBF(gamma=1.0).on([k]) for k in range(4))]
+    for p, other in ((1, "simple"), (2, "smo")):
+        yield f"waves p={p}", MKLRegressor(waves, p=p, C=C), X, z, other
+    yield "waves, three kernels", MKLRegressor(three), X, z, "smo"
+
+
+def auto(options: Namespace) -> dict[str, Any]:
+    """Measure the default method beside the others that solve the same problem."""
+    answer: dict[str, Any] = {}
+    for name, learner, X, y, other in _eight(options.fast):
+        methods = ("auto", "group-lasso", other)
+        for method in methods:
+            learner.set_params(method=method).fit(X[:100], y[:100])
+        runs: dict[str, list[float]] = {method: [] for method in methods}
+        objective = {}
+        for _ in range(1 if options.fast else 3):
+            for method in methods:
+                learner.set_params(method=method)
+                fitted, times = timed(lambda m=learner, X=X, y=y: m.fit(X, y))
+                runs[method].append(times.seconds)
+                objective[method] = float(np.sum(fitted.objective_))
+        seconds = {method: median(some) for method, some in runs.items()}
+        best = min(seconds[method] for method in methods[1:])
+        answer[name] = {
+            "seconds": seconds,
+            "auto_over_best": seconds["auto"] / best,
+            "objective": objective,
+        }
+    return answer
+
+
 PARTS: dict[str, Part] = {
     "mnist": mnist,
     "loop": loop,
     "mklpy": mklpy,
     "hundred": hundred,
     "large": large,
+    "auto": auto,
 }
 
 

@@ -20,6 +20,16 @@ def test_smoke_run(run_benchmark, tmp_path):
     assert other["best_params"] == mercer["best_params"]
 
 
+@pytest.mark.parametrize("data", ["letter", "pipeline"])
+def test_tables(run_benchmark, tmp_path, data):
+    arguments = ("--fast", "--data", data, "--output", str(tmp_path))
+    assert run_benchmark(selection, *arguments, "mercer") == 0
+    (path,) = tmp_path.glob("*.jsonl")
+    found = json.loads(path.read_text())
+    assert found["data"] == data
+    assert 0.2 < found["best_score"] <= 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -252,8 +252,10 @@ def certify_chain(
     found, multipliers = np.empty((len(beta), 4)), np.zeros((len(beta), n_groups))
     _certify_chain(p, lo, hi, start, row, group, beta, f, found, multipliers)
     return [
-        (Certificate(-sum(own) / n_groups, *numbers[:3], tuple(own)), numbers[3] > 0)
-        for numbers, own in zip(found.tolist(), multipliers.tolist(), strict=True)
+        (Certificate(-sum(own) / n_groups, value, kkt, dual, tuple(own)), holds > 0)
+        for (value, kkt, dual, holds), own in zip(
+            found.tolist(), multipliers.tolist(), strict=True
+        )
     ]
 
 

@@ -14,7 +14,7 @@ objective :math:`\tfrac12 s^2 \beta^T f + s\, p^T \beta` is least at
 """
 
 from math import isqrt
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -638,7 +638,7 @@ def solve_whole(
     copy takes at most ``room`` bytes.
     """
     most = most_active(len(beta), shrinking, room, K.dtype)
-    run = _minimise_rows if isinstance(K, Rows) else minimise_whole
+    run: Any = _minimise_rows if isinstance(K, Rows) else minimise_whole
     return Outcome(*run(K, where, problem, beta, f, tol, max_iter, stop, most))
 
 

@@ -158,10 +158,7 @@ def solve_chain(
         for k, one in zip(order, found, strict=True):
             results[k] = Solved.of(one, share)
         return results
-    square = part
-    if isinstance(part, Rows):
-        fill_rows(part, np.arange(len(part.square)))
-        square = part.square
+    square = _whole(part)
     before: tuple[NDArray, NDArray] | None = None
     for k in order:
         began = time.perf_counter()
@@ -171,6 +168,14 @@ def solve_chain(
         before = (beta, f) if is_good else None
         results[k] = Solved.of(one, time.perf_counter() - began)
     return results
+
+
+def _whole(part: NDArray | Rows) -> NDArray:
+    """Return a part of a Gram matrix with all of its rows."""
+    if not isinstance(part, Rows):
+        return part
+    fill_rows(part, np.arange(len(part.square)))
+    return part.square
 
 
 def _is_simple(part: Rows, link: Link) -> bool:

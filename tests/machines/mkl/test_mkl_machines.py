@@ -18,7 +18,7 @@ from mercer.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid, name_c
 from mercer.machines.mkl import inmemory, joint_problem, methods, multi_kernel
 from mercer.machines.mkl.methods import compute_products
 
-METHODS = ["uniform", "alignment", "group-lasso", "smo", "simple"]
+METHODS = ["auto", "uniform", "alignment", "group-lasso", "smo", "simple"]
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_weights_of_samples(data):
     [
         (dict(method="smo", p=1), "method='smo' needs p > 1, got p=1"),
         (dict(method="simple", p=2), "method='simple' needs p = 1, got p=2"),
-        (dict(method="uniform", penalty=1.0), "penalty=1.0 needs method='group-lasso'"),
+        (dict(method="uniform", penalty=1.0), "penalty=1.0 needs method='auto'"),
         (dict(kernels=[]), "kernels is empty"),
         (dict(kernels=["rbf", "precomputed"]), "cannot be one of several"),
         (dict(kernels=["rfb"]), "Unknown kernel 'rfb'"),

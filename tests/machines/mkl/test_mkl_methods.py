@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from multi_data import KERNELS, blend, generic_dual, matrices
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVR, MKLClassifier, MKLRegressor
 from mercer.kernels import RBF, Linear
+from mercer.machines.mkl import methods
 from mercer.machines.mkl.weights import Ball
 
 PRECISE = 1e-9
@@ -63,6 +65,41 @@ def test_simple_is_group_lasso(data, several):
     other = classify(data, method="group-lasso", p=1, several=several)
     assert_same(one, other)
     assert one.weights_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "penalty", "other"),
+    [
+        (2, None, "minimise"),
+        (1, None, "descend"),
+        (1.5, 0.8, "minimise"),
+        (1, 0.8, "alternate"),
+    ],
+)
+def test_auto_goes_on_with_another_method(data, monkeypatch, p, penalty, other):
+    seen = []
+    for name in ("alternate", "descend", "minimise"):
+        run = getattr(methods, name)
+
+        def noted(*args, name=name, run=run):
+            seen.append(name)
+            return run(*args)
+
+        monkeypatch.setattr(methods, name, noted)
+    plain = classify(data, p=p, penalty=penalty)
+    assert seen[0] == "alternate"
+    seen.clear()
+    monkeypatch.setattr(methods, "PATIENCE", 2)
+    model = classify(data, p=p, penalty=penalty)
+    assert seen == ["alternate", other]
+    assert_same(model, plain)
+
+
+def test_auto_keeps_to_the_limit_of_rounds(data):
+    X, y = data[:2]
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 allows no more"):
+        model = MKLClassifier(KERNELS, tol=PRECISE, max_iter=3).fit(X, y)
+    assert model.n_iter_ == 3
 
 
 @pytest.mark.parametrize("penalty", [None, 0.8])

@@ -29,13 +29,42 @@ from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
 from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
-from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
+from mercer.machines.mkl.joint_problem import SAFETY, JointProblem, JointSolution, Round
 from mercer.machines.mkl.pairs import minimise
 from mercer.machines.mkl.weights import alignment_weights
 
 __all__ = ["METHODS", "WeightGroup", "is_convex", "learn", "settled", "split"]
 
+# Rounds of the group-lasso iteration after which "auto" goes on with another method.
+PATIENCE = 25
+
+
+def go_on(
+    problem: JointProblem,
+    max_iter: int,
+    weights: NDArray,
+    before: Round | None = None,
+) -> JointSolution:
+    """Solve the problem by the method that suits it.
+
+    The group-lasso iteration comes close to the solution in the fewest rounds.  Where
+    it has not arrived after some of them (many kernels that are alike, a small
+    tolerance), another method goes on from where it is: pair steps for p > 1, or the
+    reduced gradient for p = 1.
+    """
+    limit = min(max_iter, len(problem.rounds) + PATIENCE)
+    end = alternate(problem, limit, weights, before)
+    if end.last.is_within(SAFETY * problem.tol) or problem.is_over(max_iter):
+        return end
+    if problem.ball.p > 1:
+        return minimise(problem, max_iter, weights, end.last)
+    # The reduced gradient is not made for a penalty.
+    other = alternate if problem.ball.penalty else descend
+    return other(problem, max_iter, weights, end.last)
+
+
 _ITERATIONS: dict[str, Iteration] = {
+    "auto": go_on,
     "group-lasso": alternate,
     "simple": descend,
     "smo": minimise,

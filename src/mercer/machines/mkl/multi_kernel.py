@@ -125,18 +125,20 @@ class MultiKernelMachine(KernelMachine):
         if self.method == "smo" and not p > 1:
             raise ValueError(
                 f"method='smo' needs p > 1, got p={p!r}: at p = 1 the dual has corners "
-                "at which pair steps get stuck. Use method='group-lasso' or 'simple', "
-                "or a p close to 1 such as 1.1."
+                "at which pair steps get stuck. Use method='auto', 'group-lasso' or "
+                "'simple', or a p close to 1 such as 1.1."
             )
         if self.method == "simple" and p != 1:
             raise ValueError(
-                f"method='simple' needs p = 1, got p={p!r}. Use method='group-lasso' "
-                "or 'smo' for other p."
+                f"method='simple' needs p = 1, got p={p!r}. Use method='auto', "
+                "'group-lasso' or 'smo' for other p."
             )
-        if self.penalty is not None and self.method not in ("group-lasso", "smo"):
+        has_penalty = ("auto", "group-lasso", "smo")
+        if self.penalty is not None and self.method not in has_penalty:
             raise ValueError(
-                f"penalty={self.penalty!r} needs method='group-lasso' or 'smo', got "
-                f"method={self.method!r}. Set penalty=None, or choose one of these."
+                f"penalty={self.penalty!r} needs method='auto', 'group-lasso' or "
+                f"'smo', got method={self.method!r}. Set penalty=None, or choose one "
+                "of these."
             )
         return Ball(float(p), float(self.penalty or 0.0))
 

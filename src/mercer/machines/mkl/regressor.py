@@ -41,19 +41,21 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         looks at some columns only. With "precomputed", X is a list of matrices or an
         array of shape (n_kernels, n_samples, n_samples); for new samples the shape is
         (n_kernels, n_new, n_samples).
-    method : str, default="smo"
-        How the weights are found. Three methods solve the problem above: "group-lasso"
-        alternates between machines and closed-form weights, "smo" makes pair steps that
-        also move the weights (for p > 1), and "simple" follows the reduced gradient
-        (for p = 1). Two methods are heuristics, for which only the machines are
-        optimal: "uniform" makes all weights equal, and "alignment" weighs a kernel by
-        how well it agrees with the targets.
+    method : str, default="auto"
+        How the weights are found. "auto" takes the method that is fastest for the
+        problem at hand: it begins with "group-lasso" and, if that needs many rounds,
+        goes on with "smo" or "simple". These three solve the problem above:
+        "group-lasso" alternates between machines and closed-form weights, "smo" makes
+        pair steps that also move the weights (for p > 1), and "simple" follows the
+        reduced gradient (for p = 1). Two methods are heuristics, for which only the
+        machines are optimal: "uniform" makes all weights equal, and "alignment" weighs
+        a kernel by how well it agrees with the targets.
     p : float, default=None
         Norm of the weights, at least 1. The closer p is to 1, the fewer kernels have a
         weight. None is 1 for "simple" and 2 otherwise. "uniform" and "alignment" ignore
         p.
     penalty : float, default=None
-        For "group-lasso" and "smo": the factor :math:`\lambda` of a penalty
+        For "auto", "group-lasso" and "smo": the factor :math:`\lambda` of a penalty
         :math:`\frac\lambda2 \|d\|_p^2` that replaces the bound :math:`\|d\|_p \le 1`.
     alignment : {"plain", "centred", "joint"}, default="plain"
         For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
@@ -163,7 +165,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         self,
         kernels: Any = ("linear", "poly", "rbf"),
         *,
-        method: str = "smo",
+        method: str = "auto",
         p: float | None = None,
         penalty: float | None = None,
         alignment: str = "plain",
