@@ -19,9 +19,10 @@ import numpy as np
 
 from mercer.core.jit import jit
 
-__all__ = ["LANES", "descend", "sparse_products"]
+__all__ = ["LANES", "descend"]
 
-# Problems that are solved together: as many numbers as a cache line holds.
+# Problems that are solved together: as many numbers as a cache line holds.  The loops
+# below are written out for this number.
 LANES = 8
 
 
@@ -35,13 +36,58 @@ def _next(state):
 
 
 @jit
+def _dot(data, indices, first, end, w, G):
+    """Add the products of a sample with eight columns of weights to ``G``.
+
+    Sums in local variables stay in registers.
+    """
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(first, end):
+        x, j = data[k], indices[k]
+        a += x * w[j, 0]
+        b += x * w[j, 1]
+        c += x * w[j, 2]
+        d += x * w[j, 3]
+        e += x * w[j, 4]
+        f += x * w[j, 5]
+        g += x * w[j, 6]
+        h += x * w[j, 7]
+    G[0] += a
+    G[1] += b
+    G[2] += c
+    G[3] += d
+    G[4] += e
+    G[5] += f
+    G[6] += g
+    G[7] += h
+
+
+@jit
+def _add(data, indices, first, end, w, change):
+    """Add a multiple of a sample to each of eight columns of weights."""
+    a, b, c, d = change[0], change[1], change[2], change[3]
+    e, f, g, h = change[4], change[5], change[6], change[7]
+    for k in range(first, end):
+        x, j = data[k], indices[k]
+        w[j, 0] += x * a
+        w[j, 1] += x * b
+        w[j, 2] += x * c
+        w[j, 3] += x * d
+        w[j, 4] += x * e
+        w[j, 5] += x * f
+        w[j, 6] += x * g
+        w[j, 7] += x * h
+
+
+@jit
 def descend(
     data, indices, indptr, norms, w, u, value, p, lo, hi, ridge, row, beta,
     eps, most_epochs, state, stop,
 ):  # fmt: skip
     """Make epochs until the projected gradient of all problems is within ``eps``.
 
-    ``w`` has shape (n_features, lanes), the other arrays of problems (m, lanes).
+    ``w`` has shape (n_features, lanes), the other arrays of problems (m, lanes), with
+    one lane or eight.
     Return the number of epochs and the range of the projected gradient.
     """
     m, lanes = p.shape
@@ -66,10 +112,13 @@ def descend(
             pv, lv, hv, rv, bv = p[v], lo[v], hi[v], ridge[v], beta[v]
             for c in range(lanes):
                 G[c] = pv[c] + rv[c] * bv[c] + value * u[c]
-            for k in range(first, end):
-                x, line = data[k], w[indices[k]]
-                for c in range(lanes):
-                    G[c] += x * line[c]
+            if lanes == LANES:
+                _dot(data, indices, first, end, w, G)
+            else:
+                total = 0.0
+                for k in range(first, end):
+                    total += data[k] * w[indices[k], 0]
+                G[0] += total
             aside, moves = True, False
             for c in range(lanes):
                 change[c] = 0.0
@@ -106,10 +155,12 @@ def descend(
                 order[s], order[count] = order[count], order[s]
                 continue
             if moves:
-                for k in range(first, end):
-                    x, line = data[k], w[indices[k]]
-                    for c in range(lanes):
-                        line[c] += x * change[c]
+                if lanes == LANES:
+                    _add(data, indices, first, end, w, change)
+                else:
+                    step = change[0]
+                    for k in range(first, end):
+                        w[indices[k], 0] += data[k] * step
                 for c in range(lanes):
                     u[c] += value * change[c]
             s += 1
@@ -130,13 +181,3 @@ def descend(
             old_high[c] = high[c] if high[c] > 0.0 else np.inf
             old_low[c] = low[c] if low[c] < 0.0 else -np.inf
     return most_epochs, worst
-
-
-@jit
-def sparse_products(data, indices, indptr, norms):
-    """Set ``norms`` to the squared lengths of the rows of a CSR matrix."""
-    for i in range(len(norms)):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += np.float64(data[k]) * np.float64(data[k])
-        norms[i] = total
