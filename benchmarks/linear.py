@@ -118,7 +118,9 @@ def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     n, d = (400, 4000) if options.fast else (20_000, 50_000)
     each = d // 500  # non-zeros of a row
-    columns, ends = rng.integers(0, d, n * each), np.arange(0, n * each + 1, each)
+    # scikit-learn takes indices of 32 bits only.
+    columns = rng.integers(0, d, n * each, dtype=np.int32)
+    ends = np.arange(0, n * each + 1, each, dtype=np.int32)
     X = sparse.csr_array((rng.random(n * each), columns, ends), shape=(n, d))
     X.sum_duplicates()
     weights = rng.standard_normal((d, 20))
