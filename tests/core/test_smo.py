@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import naive
 from mercer.core.problem import PIECE, DualProblem, layout
-from mercer.core.smo import CHECK_EVERY, Outcome, minimise_pairs
+from mercer.core.smo import (
+    CHECK_EVERY,
+    Outcome,
+    Rows,
+    minimise_pairs,
+    minimise_whole,
+    solve_whole,
+)
 
 KERNELS = [naive.linear, naive.rbf, naive.polynomial, naive.laplacian]
 seeds = st.integers(0, 2**32 - 1)
@@ -251,3 +258,49 @@ def test_stall_is_told():
     assert out.stalled
     assert out.gap == pytest.approx(1e-7)
     assert np.array_equal(beta, start)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_put_together_when_they_are_needed(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(420, 2))
+    larger = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2)).astype(dtype)
+    rows = rng.permutation(420)[:300]
+    K = np.ascontiguousarray(larger[np.ix_(rows, rows)])
+    y = np.where(X[rows, 0] > 0, 1.0, -1.0)
+    problem, flag = naive.c_svc(y, np.full(300, 10.0)), np.zeros(1, np.uint8)
+    square = np.full((300, 300), np.nan, dtype)
+    two = Rows.of_classes(
+        square.copy(), K.diagonal().copy(), K[:120, :120].copy(), K[120:, 120:].copy(),
+        np.hstack([K[:120, :7], K[:120, 120:]]), 7,
+    )  # fmt: skip
+    part = Rows.of_matrix(square, K.diagonal().copy(), larger, rows)
+    for matrix in (part, two, K):
+        beta, f = np.zeros(300), np.zeros(300)
+        out = solve_whole(matrix, layout(problem), problem, beta, f, 1e-3, 10**6, flag)
+        assert out.gap <= 1e-3
+        exact = K.astype(np.float64)
+        np.testing.assert_allclose(f, exact @ beta, atol=1e-8)
+        assert naive.kkt_gap(problem, exact, beta) <= 1.01e-3
+        if matrix is not K:
+            used = np.flatnonzero(beta)
+            assert matrix.ready[used].all()
+            assert not matrix.ready.all()
+            np.testing.assert_array_equal(matrix.square[used], K[used])
+
+
+def test_shrinking_does_not_change_the_solution():
+    K, problem = classification(3, 260, C=50.0)
+    objectives = []
+    for most in (0, 130):
+        beta, f = np.zeros(260), np.zeros(260)
+        flag = np.zeros(1, np.uint8)
+        out = Outcome(
+            *minimise_whole(
+                K, layout(problem), problem, beta, f, 1e-5, 10**7, flag, most
+            )
+        )
+        assert out.gap <= 1e-5
+        check(problem, K, beta, f, out.gap)
+        objectives.append(naive.objective(problem, K, beta))
+    assert objectives[0] == pytest.approx(objectives[1], rel=1e-6)

@@ -98,3 +98,15 @@ def test_tile_is_written_into_a_view(name):
     np.testing.assert_array_equal(K[1:4, 2:6], tile(name, X, Z))
     K[1:4, 2:6] = -1
     np.testing.assert_array_equal(K, -1)
+
+
+@every_dtype
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 5, 8])
+def test_powers(rng, dtype, exponent):
+    values = rng.normal(size=(5, 37)).astype(dtype)
+    expected = (0.5 * values.astype(np.float64) - 0.25) ** exponent
+    out = np.empty_like(values)
+    tiles.powers(values, 0.5, -0.25, exponent, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=TOLERANCE[dtype])
+    tiles.powers(values, 0.5, -0.25, exponent, values)
+    np.testing.assert_array_equal(values, out)

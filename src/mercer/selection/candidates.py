@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import joblib
@@ -73,7 +72,6 @@ class Fold:
     valid: Validated  #: the training part
     X_test: Any
     y_test: Any
-    stretches: list[slice]  #: of all samples, such as the classes
     before: Any = None  #: the fitted steps before the machine
     plans: dict[Any, Plan] = field(default_factory=dict)  #: plans with C = 1
     convex: dict[Any, Any] = field(default_factory=dict)  #: which problems are convex
@@ -294,9 +292,9 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
     valid = _validated(machine, X, y)
     is_matrix, n = machine._is_precomputed(), valid.X.shape[0]
     rows = [(_as_rows(train, n), _as_rows(test, n)) for train, test in splits]
-    order, stretches = np.arange(n), [slice(0, n)]
+    order = np.arange(n)
     if not is_matrix:
-        order, stretches = _arranged(_labels(machine, valid.y, n), rows)
+        order = _arranged(_labels(machine, valid.y, n), rows)
     place = np.argsort(order)
     folds = {}
     for number, (train, test) in enumerate(rows):
@@ -312,7 +310,6 @@ def prepare(estimator: Any, X: Any, y: Any, splits: Sequence[Split]) -> Samples:
             Validated(X_train, y_train, learnt, valid.views),
             X_test,
             None if y is None else safe_indexing(y, test),
-            stretches,
             before,
         )
     return Samples(valid.X if is_matrix else valid.X[order], folds, is_matrix)
@@ -336,7 +333,7 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
     else:
         both = np.vstack([valid.X, X_test])
     labels = np.concatenate([_labels(machine, valid.y, n), np.full(m, -1)])
-    order, stretches = _arranged(labels, [])
+    order = _arranged(labels, [])
     place = np.argsort(order)
     fold = Fold(
         place[:n],
@@ -344,7 +341,6 @@ def prepare_fold(estimator: Any, X: Any, y: Any, number: int, split: Split) -> S
         valid,
         X_test,
         None if y is None else safe_indexing(y, test),
-        stretches,
         before,
     )
     return Samples(both[order], {number: fold})
@@ -357,20 +353,15 @@ def _labels(machine: Any, targets: Any, n: int) -> NDArray[np.intp]:
     return np.unique(np.asarray(targets).ravel(), return_inverse=True)[1]
 
 
-def _arranged(
-    labels: NDArray[np.intp], splits: Sequence[Split]
-) -> tuple[NDArray[np.intp], list[slice]]:
-    """Return the order of samples by class and fold, and the slices of the classes.
+def _arranged(labels: NDArray[np.intp], splits: Sequence[Split]) -> NDArray[np.intp]:
+    """Return the order of samples by class and fold.
 
     The kernel values of a problem then lie in a few contiguous parts of the matrix.
     """
     fold = np.zeros(len(labels), dtype=np.intp)
     for number, (_, test) in enumerate(splits):
         fold[test] = number
-    order = np.lexsort((fold, labels))
-    cuts = np.flatnonzero(np.diff(labels[order])) + 1
-    ends = [0, *cuts.tolist(), len(labels)]
-    return order, [slice(a, b) for a, b in pairwise(ends)]
+    return np.lexsort((fold, labels))
 
 
 def _validated(machine: Any, X: Any, y: Any) -> Validated:
