@@ -16,8 +16,15 @@ from scipy import sparse
 from sklearn.base import clone
 
 from conftest import assert_clean
-from mercer import SVC, SVR, KernelPCA, OneClassSVM
-from mercer.dask import DaskOneClassSVM, DaskSVC, DaskSVR, predict
+from mercer import SVC, SVR, KernelPCA, OneClassSVM, selection
+from mercer.dask import (
+    DaskOneClassSVM,
+    DaskSVC,
+    DaskSVR,
+    GridSearchCV,
+    RandomizedSearchCV,
+    predict,
+)
 from mercer.runtime.progress import FitCallback
 
 N, CHUNK = 1200, 200
@@ -268,6 +275,22 @@ def test_chunks_without_a_source_cannot_come_back(client, data):
         model.fit(X, data["two"])
     del X
     client.wait_for_workers(2, timeout=120)
+
+
+def test_a_search_on_a_cluster(client, data):
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 0.4], "kernel": ["rbf", "linear"]}
+    X, y = data["X"][:300], data["two"][:300]
+    mine = GridSearchCV(SVC(), grid, cv=3).fit(X, y)
+    plain = selection.GridSearchCV(SVC(), grid, cv=3).fit(X, y)
+    np.testing.assert_array_equal(
+        mine.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+    assert mine.best_params_ == plain.best_params_
+    assert mine.sharing_.n_shared == plain.sharing_.n_shared == 36
+    assert mine.sharing_.n_grams <= 4  # one for each setting: the linear one has two
+    found = RandomizedSearchCV(SVC(), grid, n_iter=4, cv=2, random_state=0).fit(X, y)
+    assert clone(found).client is None
+    assert len(found.cv_results_["params"]) == 4
 
 
 def test_dask_is_needed_by_its_own_package_only():

@@ -14,5 +14,13 @@ except ImportError as error:
 
 from mercer.dask.machines import DaskOneClassSVM, DaskSVC, DaskSVR
 from mercer.dask.prediction import predict
+from mercer.dask.search import GridSearchCV, RandomizedSearchCV
 
-__all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR", "predict"]
+__all__ = [
+    "DaskOneClassSVM",
+    "DaskSVC",
+    "DaskSVR",
+    "GridSearchCV",
+    "RandomizedSearchCV",
+    "predict",
+]

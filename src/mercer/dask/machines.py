@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 import numpy as np
-from distributed import Client, default_client
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution
+from mercer.dask.clients import HasClient
 from mercer.dask.collections import as_rows, delayed_chunks, is_frame, to_chunks
 from mercer.dask.prediction import predict
 from mercer.dask.statements import ClassStatement, SingleStatement
@@ -50,7 +50,7 @@ OWN_PARAMETERS = ("client", "working_set", "max_restores")
 OWN_ATTRIBUTES = ("n_rounds_", "n_restores_", "bytes_sent_")
 
 
-class _OnCluster:
+class _OnCluster(HasClient):
     """What all machines on a cluster share."""
 
     _own_constraints: ClassVar[dict] = {
@@ -64,24 +64,9 @@ class _OnCluster:
     #: the class of the same machine for samples in memory
     _plain: ClassVar[Any]
 
-    client: Any
     working_set: int | str
     max_restores: int
     support_: Any
-
-    def __sklearn_clone__(self) -> Any:
-        # A client cannot be copied: clones share it.
-        given = self.get_params(deep=False)  # type: ignore[attr-defined]
-        return type(self)(
-            **{
-                name: value if name == "client" else clone(value, safe=False)
-                for name, value in given.items()
-            }
-        )
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {**state, "client": None}
 
     def to_local(self) -> Any:
         """Return the plain machine, fitted, which needs no cluster.
@@ -115,23 +100,6 @@ class _OnCluster:
         if is_frame(X) or hasattr(X, "__dask_graph__"):
             return predict(local, X, method)
         return getattr(local, method)(X)
-
-    def _find_client(self) -> Client:
-        client = self.client
-        if client is None:
-            try:
-                client = default_client()
-            except ValueError:
-                raise ValueError(
-                    f"{type(self).__name__} needs a client of a Dask cluster, and "
-                    "there is none. Start one first, for example with "
-                    "dask.distributed.Client(), or pass client=."
-                ) from None
-        if not isinstance(client, Client) or client.asynchronous:
-            raise TypeError(
-                f"client must be a synchronous dask.distributed.Client, got {client!r}."
-            )
-        return client
 
     def _check_for_cluster(self, machine: Any) -> None:
         """Refuse what a cluster cannot compute."""

@@ -198,7 +198,7 @@ class SharedSearch(BaseSearchCV):
                 Bar(name, total, int(self.verbose)) as bar,
                 Threads(self.n_jobs) as threads,
             ):
-                evaluation = Evaluation(request, threads, bar)
+                evaluation = self._evaluation(request, threads, bar)
                 evaluation.run(candidates)
         except KeyboardInterrupt:
             self.interrupted_ = True
@@ -216,6 +216,10 @@ class SharedSearch(BaseSearchCV):
         if callable(self.scoring):
             insert_error_scores(out, self.error_score)
         return done, [candidates[c] for c in done], out
+
+    def _evaluation(self, request: Request, threads: Threads, bar: Bar) -> Evaluation:
+        """Return what evaluates candidates."""
+        return Evaluation(request, threads, bar)
 
     def _note_sharing(self, evaluation: Evaluation) -> None:
         counts = {reason: len(fits) for reason, fits in evaluation.plain.items()}

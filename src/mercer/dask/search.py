@@ -1,0 +1,236 @@
+"""Searches whose candidates are evaluated on a Dask cluster.
+
+All candidates with the same kernel setting, and all folds of them, go to one worker, so
+that it computes their Gram matrix once.  Samples must fit the memory of a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+from distributed import Client, KilledWorker, as_completed, get_worker
+
+from mercer import selection
+from mercer.dask.clients import HasClient
+from mercer.runtime.public import public
+from mercer.runtime.threads import Threads
+from mercer.selection.bar import Bar
+from mercer.selection.candidates import Request, group_of, last_of, make_candidate
+from mercer.selection.evaluation import Evaluation
+
+__all__ = ["GridSearchCV", "RandomizedSearchCV"]
+
+# How many times candidates are sent out again if their workers are lost.
+MOST_RESTARTS = 3
+
+
+class _OnCluster(HasClient):
+    """What both searches share."""
+
+    def _evaluation(self, request: Request, threads: Threads, bar: Bar) -> Evaluation:
+        client = self._find_client()
+        return _Evaluation(request, threads, bar, client, self.n_jobs)  # type: ignore[attr-defined]
+
+
+class _Evaluation(Evaluation):
+    """Evaluates candidates on workers, one kernel setting at a time on each."""
+
+    def __init__(
+        self,
+        request: Request,
+        threads: Threads,
+        bar: Bar,
+        client: Client,
+        n_jobs: int | None,
+    ):
+        super().__init__(request, threads, bar)
+        self._client = client
+        self._n_jobs = n_jobs
+
+    def run(self, candidates: Sequence[dict[str, Any]]) -> None:
+        """Evaluate all candidates; on Ctrl-C ``results`` holds what was finished."""
+        self._candidates = list(candidates)
+        groups = self._settings()
+        for _ in range(1 + MOST_RESTARTS):
+            groups = self._send_out(groups)
+            if not groups:
+                return
+        raise RuntimeError(
+            f"Workers were lost {1 + MOST_RESTARTS} times during one search. Check "
+            "their logs, for example for too little memory."
+        )
+
+    def _settings(self) -> list[list[int]]:
+        """Return the candidates, those with the same kernel setting together."""
+        groups: dict[Any, list[int]] = {}
+        for c, params in enumerate(self._candidates):
+            estimator, reason = make_candidate(self.request, params)
+            key: Any = c
+            if reason is None:
+                machine = last_of(estimator)
+                kernel = [machine.kernel, machine.degree, machine.gamma, machine.coef0]
+                key = group_of(estimator, params), joblib.hash(kernel)
+            groups.setdefault(key, []).append(c)
+        return list(groups.values())
+
+    def _send_out(self, groups: list[list[int]]) -> list[list[int]]:
+        """Let workers evaluate groups; return those whose workers were lost."""
+        shared = self._client.scatter(self.request, hash=False)
+        tasks = {
+            self._client.submit(
+                _evaluate,
+                shared,
+                [self._candidates[c] for c in group],
+                self._n_jobs,
+                pure=False,
+            ): group
+            for group in groups
+        }
+        lost = []
+        try:
+            for future in as_completed(tasks):
+                try:
+                    found = future.result()
+                except (CancelledError, KilledWorker):
+                    lost.append(tasks[future])
+                    continue
+                self._take_over(tasks[future], *found)
+                future.release()
+        finally:
+            self._client.cancel([shared, *tasks], force=True)
+        return lost
+
+    def _take_over(
+        self, group: list[int], results: dict, plain: dict, n_grams: int
+    ) -> None:
+        self.n_grams += n_grams
+        for reason, fits in plain.items():
+            known = self.plain.setdefault(reason, [])
+            known += [(group[c], split) for c, split in fits]
+        for (c, split), result in results.items():
+            self._note(group[c], split, result)
+
+
+def _evaluate(
+    request: Request, candidates: list[dict[str, Any]], n_jobs: int | None
+) -> tuple[dict, dict, int]:
+    """Evaluate candidates on a worker."""
+    n_jobs = get_worker().state.nthreads if n_jobs is None else n_jobs
+    bar = Bar("", len(candidates) * len(request.splits), 0)
+    with bar, Threads(n_jobs) as threads:
+        evaluation = Evaluation(request, threads, bar)
+        evaluation.run(candidates)
+    return evaluation.results, evaluation.plain, evaluation.n_grams
+
+
+@public("mercer.dask")
+class GridSearchCV(_OnCluster, selection.GridSearchCV):
+    """A :class:`mercer.selection.GridSearchCV` on the workers of a Dask cluster.
+
+    Candidates with the same kernel setting go to one worker, with all their folds, and
+    share kernel values there. Samples are arrays, which every worker gets.
+
+    Parameters
+    ----------
+    estimator, param_grid, scoring, n_jobs, refit, cv, verbose, pre_dispatch, \
+error_score, return_train_score, cache_size
+        As in :class:`mercer.selection.GridSearchCV`; ``n_jobs`` is the number of
+        threads of each worker, and None means as many as the Dask worker has.
+    client : dask.distributed.Client, default=None
+        The client of the cluster; None means the current one.
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **selection.GridSearchCV._parameter_constraints,
+        "client": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        cache_size: float | str = "auto",
+        client: Any = None,
+    ):
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            cache_size=cache_size,
+        )
+        self.client = client
+
+
+@public("mercer.dask")
+class RandomizedSearchCV(_OnCluster, selection.RandomizedSearchCV):
+    """A :class:`mercer.selection.RandomizedSearchCV` on a Dask cluster.
+
+    Parameters
+    ----------
+    estimator, param_distributions, n_iter, scoring, n_jobs, refit, cv, verbose, \
+pre_dispatch, random_state, error_score, return_train_score, cache_size
+        As in :class:`mercer.selection.RandomizedSearchCV`; ``n_jobs`` is the number of
+        threads of each worker, and None means as many as the Dask worker has.
+    client : dask.distributed.Client, default=None
+        The client of the cluster; None means the current one.
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **selection.RandomizedSearchCV._parameter_constraints,
+        "client": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        n_iter: int = 10,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        cache_size: float | str = "auto",
+        client: Any = None,
+    ):
+        super().__init__(
+            estimator,
+            param_distributions,
+            n_iter=n_iter,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            random_state=random_state,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            cache_size=cache_size,
+        )
+        self.client = client
