@@ -47,7 +47,7 @@ __all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR"]
 # Parameters that the plain classes do not have.
 OWN_PARAMETERS = ("client", "working_set", "max_restores")
 # Fitted attributes that the plain classes do not have.
-OWN_ATTRIBUTES = ("n_rounds_", "n_restores_", "bytes_sent_")
+OWN_ATTRIBUTES = ("n_rounds_", "n_restores_", "bytes_sent_", "seconds_")
 
 
 class _OnCluster(HasClient):
@@ -276,6 +276,7 @@ class _OnCluster(HasClient):
         self.n_rounds_ = driver.n_rounds
         self.n_restores_ = driver.n_restores
         self.bytes_sent_ = driver.bytes_sent
+        self.seconds_ = driver.seconds
 
 
 def _on_rows(
@@ -439,6 +440,9 @@ class DaskSVC(_OnCluster, SVC):
         How many times lost workers were replaced.
     bytes_sent_ : int
         Bytes of samples and numbers that went to workers and came back.
+    seconds_ : dict
+        Seconds that rounds took: "workers" is the time of the slowest worker of each
+        round, "messages" what exchanges took besides.
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X, class by class.
@@ -652,7 +656,7 @@ class DaskSVR(_OnCluster, SVR):
 
     Attributes
     ----------
-    n_rounds_, n_restores_, bytes_sent_ : int
+    n_rounds_, n_restores_, bytes_sent_, seconds_
         What the fit took, as in :class:`DaskSVC`.
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of
@@ -785,7 +789,7 @@ class DaskOneClassSVM(_OnCluster, OneClassSVM):
 
     Attributes
     ----------
-    n_rounds_, n_restores_, bytes_sent_ : int
+    n_rounds_, n_restores_, bytes_sent_, seconds_
         What the fit took, as in :class:`DaskSVC`.
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of

@@ -13,6 +13,7 @@ That is all that a shard needs to begin again, if its worker is lost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -296,6 +297,8 @@ class Driver:
         self.tasks = [_Task(t, setup) for t in range(setup.statement.n_tasks)]
         self.known = KnownRows()
         self.n_rounds = self.n_restores = self.bytes_sent = 0
+        #: seconds of the slowest worker in each exchange, and of exchanges besides
+        self.seconds = {"workers": 0.0, "messages": 0.0}
         self._number = 0
         self._precise = setup.tol < LEAST_FOR_SINGLE
         self._members = np.empty(0, dtype=np.int64)  #: samples that shards have
@@ -444,6 +447,7 @@ class Driver:
 
     def _exchange(self, message: Message) -> dict[int, Reply]:
         """Send a message to all shards; lost ones are made anew."""
+        began = time.perf_counter()
         self.bytes_sent += n_bytes(message) * self._carrier.copies
         replies = self._carrier.exchange(message)
         everything = range(self._carrier.n_chunks)
@@ -460,6 +464,9 @@ class Driver:
         if isinstance(message, Round):
             self._rehome()
         self.bytes_sent += sum(map(n_bytes, replies.values()))
+        at_work = max(reply.seconds for reply in replies.values())
+        self.seconds["workers"] += at_work
+        self.seconds["messages"] += time.perf_counter() - began - at_work
         self._receive(replies.values())
         return replies
 

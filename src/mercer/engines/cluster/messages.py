@@ -208,6 +208,7 @@ class Reply:
     facts: Facts | None = None
     sums: Any = None
     start: list[tuple[NDArray, NDArray]] | None = None  #: non-zero starts of problems
+    seconds: float = 0.0  #: what the whole answer of a worker took, in its first reply
 
 
 def n_bytes(thing: Any) -> int:

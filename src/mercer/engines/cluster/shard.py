@@ -13,6 +13,7 @@ coefficients that are not 0, and their samples.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -503,9 +504,11 @@ class ShardGroup:
             return self._answer
         if not isinstance(message, Restore) and message.number != self._number + 1:
             return Missed()
+        began = time.perf_counter()
         try:
             with np.errstate(over="ignore", invalid="ignore"), self._engine:
                 self._answer = [s.answer(message) for s in self._shards.values()]
+            self._answer[0].seconds = time.perf_counter() - began
         except Exception as error:
             self._answer = Failure(error)
         self._number = message.number
