@@ -59,7 +59,7 @@ def samples(name: str, options: argparse.Namespace) -> tuple[NDArray, NDArray]:
     """Return samples of two classes."""
     if options.fast:
         return made(600, 5)
-    data = load(Case("", "", "fit", name, options.samples))
+    data = load(Case("", "", "fit", name, options.samples, 1))
     return data.X, np.where(data.y % 2 == 1, 1, -1)
 
 

@@ -2,10 +2,12 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import dask.array as da
 import dask.dataframe as dd
@@ -291,6 +293,18 @@ def test_a_search_on_a_cluster(client, data):
     found = RandomizedSearchCV(SVC(), grid, n_iter=4, cv=2, random_state=0).fit(X, y)
     assert clone(found).client is None
     assert len(found.cv_results_["params"]) == 4
+
+
+def test_the_page_of_the_documentation(client, cluster, monkeypatch):
+    # The page starts a cluster and closes it: here it gets that of the tests.
+    monkeypatch.setattr("dask.distributed.LocalCluster", lambda **_: cluster)
+    monkeypatch.setattr(cluster, "close", lambda: None)
+    page = Path(__file__).parents[2] / "docs" / "cluster.md"
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S):
+        exec(compile(block, str(page), "exec"), names)
+    assert names["accuracy"] > 0.9
+    assert names["search"].sharing_.n_shared == 12
 
 
 def test_dask_is_needed_by_its_own_package_only():

@@ -305,7 +305,13 @@ class ActorCarrier:
         if time.time() - workers[address]["last_seen"] <= self._patience:
             return True
         # The scheduler would go on asking a frozen worker for its data.
-        self._client.run_on_scheduler(_remove_worker, address=address)
+        try:
+            self._client.run_on_scheduler(_remove_worker, address=address)
+        except Exception as error:
+            raise RuntimeError(
+                f"The worker {address} has been silent for {self._patience:g} s, and "
+                "the scheduler does not give it up. End the worker, and fit again."
+            ) from error
         return False
 
     def _drop(self, group: _Group) -> None:
@@ -317,6 +323,5 @@ class ActorCarrier:
 
 
 async def _remove_worker(address: str, dask_scheduler: Any = None) -> None:
-    await dask_scheduler.remove_worker(
-        address, stimulus_id=f"mercer-frozen-{time.time()}", safe=True
-    )
+    stimulus = f"mercer-frozen-worker-{time.time()}"
+    await dask_scheduler.remove_worker(address, stimulus_id=stimulus)
