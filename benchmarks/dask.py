@@ -43,7 +43,7 @@ FRESH = 512
 
 def cluster() -> LocalCluster:
     return LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
 
 

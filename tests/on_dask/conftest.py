@@ -17,8 +17,8 @@ def cluster():
     # Workers may be paused for a while on a busy machine, and nothing that takes long
     # for this reason may count as lost.
     settings = {
-        "distributed.comm.timeouts.connect": "120s",
-        "distributed.scheduler.worker-ttl": "300s",
+        "distributed.comm.timeouts.connect": "300s",
+        "distributed.scheduler.worker-ttl": "900s",
         "distributed.worker.daemon": True,
     }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -28,7 +28,7 @@ def cluster():
             n_workers=2,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit="2GiB",
         ) as made,
     ):

@@ -181,7 +181,7 @@ def test_a_killed_worker_is_replaced(client, data):
     model.fit(chunked(data["X"]), chunked(data["two"]))
     assert model.n_restores_ >= 1
     assert_same(model, SVC(C=3.0, tol=1e-6).fit(data["X"], data["two"]), 1e-10)
-    client.wait_for_workers(2, timeout=120)  # the nanny starts another one
+    client.wait_for_workers(2, timeout=600)  # the nanny starts another one
 
 
 def test_a_worker_that_joins_gets_work(client, cluster, data, monkeypatch):
@@ -199,7 +199,7 @@ def test_a_worker_that_joins_gets_work(client, cluster, data, monkeypatch):
 
     def join():
         cluster.scale(3)
-        client.wait_for_workers(3, timeout=120)
+        client.wait_for_workers(3, timeout=600)
 
     model = slow_fit().set_callbacks(AtRound(5, join))
     model.fit(chunked(data["X"]), chunked(data["two"]))
@@ -276,7 +276,7 @@ def test_chunks_without_a_source_cannot_come_back(client, data):
     with pytest.raises(RuntimeError, match="cannot compute it again"):
         model.fit(X, data["two"])
     del X
-    client.wait_for_workers(2, timeout=120)
+    client.wait_for_workers(2, timeout=600)
 
 
 def test_a_search_on_a_cluster(client, data):
