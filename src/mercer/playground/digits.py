@@ -183,8 +183,13 @@ def explain(model: DigitModel, image: NDArray) -> Answer:
     x = model.features(image)
     scores, is_probability = _scores(machine, x)
     winner = int(scores.argmax())
-    # The sum of all machines' coefficients, counted for or against the winner.
-    toward = machine._weights().matrix @ machine.code_[winner].astype(np.float64)
+    sides = machine.code_[winner].astype(np.float64)
+    if machine.multiclass == "ovr":
+        # The value of a class is that of its own machine; two classes share one.
+        own = winner if len(sides) > 1 else 0
+        sides = np.where(np.arange(len(sides)) == own, sides, 0.0)
+    # The sum of the machines' coefficients, counted for or against the winner.
+    toward = machine._weights().matrix @ sides
     vectors = machine.support_vectors_
     parts = [part.block(x, vectors)[0] for part in _summands(machine.kernel_)]
     similarity = np.sum(parts, axis=0)
