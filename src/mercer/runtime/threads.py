@@ -15,8 +15,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -180,8 +180,9 @@ class _Crew:
         self._lock = threading.Lock()
         # Weak references: a pool that an interrupt kept from leaving is not counted on.
         self._open: WeakSet[Threads] = WeakSet()
-        self._pool: ThreadPoolExecutor | None = None
-        self._size = 0  #: the largest number of threads of the pool
+        self._orders: SimpleQueue[_Run | None] = SimpleQueue()
+        self._members: list[threading.Thread] = []
+        self._n_ordered = 0  #: orders that no worker has carried out yet
 
     def enter(self, threads: Threads) -> None:
         """Count a pool that was opened."""
@@ -192,12 +193,16 @@ class _Crew:
         """Forget a pool; after the last one the workers end."""
         with self._lock:
             self._open.discard(threads)
-            pool = None
+            ended: list[threading.Thread] = []
             if not self._open:
-                pool, self._pool = self._pool, None
-        if pool is not None:
-            # A worker cannot wait for itself.
-            pool.shutdown(wait=_here.worker_of is None, cancel_futures=True)
+                ended, self._members = self._members, []
+                for _ in ended:
+                    self._orders.put(None)
+                # A worker that is still busy takes its order from this queue.
+                self._orders, self._n_ordered = SimpleQueue(), 0
+        if _here.worker_of is None:  # a worker cannot wait for itself
+            for member in ended:
+                member.join()
 
     def take(self, threads: Threads, wanted: int) -> int:
         """Return how many threads may work for a pool now, at least one.
@@ -218,23 +223,38 @@ class _Crew:
         with self._lock:
             threads.n_at_work -= granted - 1
 
-    def submit(self, work: Callable[[], None]) -> Future[None]:
-        """Let a worker begin as soon as one is free.
+    def order(self, run: _Run, n_workers: int) -> None:
+        """Let some workers begin with a run, each as soon as it is free.
 
-        The crew has no more threads than may be at work.  A worker that has handed in
-        its result counts as busy for another moment; without a limit a new thread would
+        The crew has no more threads than may be at work.  A worker that has found no
+        more items counts as busy for another moment; without a limit a new thread would
         be started in that moment, with scratch memory of its own.
         """
         with self._lock:
             counts = [threads.count for threads in self._open]
             size = max(min(_cores(), sum(counts)), max(counts, default=1))
-            if self._pool is not None and size > self._size:
-                self._pool.shutdown(wait=False)  # it finishes what it has begun
-                self._pool = None
-            if self._pool is None:
-                self._size = size
-                self._pool = ThreadPoolExecutor(size, "mercer", _be_quiet)
-            return self._pool.submit(work)
+            self._n_ordered += n_workers
+            for _ in range(n_workers):
+                self._orders.put(run)
+            while len(self._members) < min(size, self._n_ordered):
+                # A daemon: workers of a pool that was never closed must not keep the
+                # process from ending.
+                member = threading.Thread(
+                    target=self._serve, args=[self._orders], daemon=True,
+                    name=f"mercer_{len(self._members)}",
+                )  # fmt: skip
+                self._members.append(member)
+                member.start()
+
+    def _serve(self, orders: SimpleQueue[_Run | None]) -> None:
+        """Be a worker: carry out orders until there will be none."""
+        _be_quiet()
+        while (run := orders.get()) is not None:
+            run.work()
+            del run  # it holds items and results
+            with self._lock:
+                if orders is self._orders:
+                    self._n_ordered -= 1
 
     def forget(self) -> None:
         """Start again in a forked process, which has none of the threads."""
@@ -247,7 +267,12 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Run:
-    """Items that workers take one after another, which is cheaper than futures."""
+    """Items that workers take one after another, without a lock and without futures.
+
+    A worker signs on before it takes its first item and signs off when none is left.
+    The run is over when the last worker has signed off, so that nobody waits for a
+    worker that came too late.
+    """
 
     def __init__(
         self,
@@ -256,36 +281,82 @@ class _Run:
         items: list,
         reports: bool,
     ):
-        self.items = items
         self.results: list[Any] = [None] * len(items)
-        self.is_over = False  #: whether the remaining items are not to be done
+        self._items = items
         self._function = function
         self._threads = threads
-        self._left = iter(range(len(items)))
+        self._left = deque(range(len(items)))  # its methods are atomic
         self._lock = threading.Lock()
+        self._n_working = 0
+        self._is_closed = False  #: whether no worker may sign on any more
+        self._error: BaseException | None = None
+        self._over = threading.Lock()  #: is free when the run is over
+        self._over.acquire()
         self._reports: SimpleQueue[bool] | None = SimpleQueue() if reports else None
         self._n_awaited = len(items)
 
+    def _signs_on(self) -> bool:
+        with self._lock:
+            self._n_working += not self._is_closed
+            return not self._is_closed
+
+    def _sign_off(self) -> None:
+        with self._lock:
+            self._n_working -= 1
+            if not self._n_working:
+                self._is_closed = True
+                self._over.release()
+
     def work(self) -> None:
         """Do items until none is left or one fails."""
+        if not self._signs_on():
+            return
         before, _here.worker_of = _here.worker_of, self._threads
+        left, items, results = self._left, self._items, self.results
+        function, reports = self._function, self._reports
         try:
-            while not self.is_over:
-                with self._lock:
-                    number = next(self._left, None)
-                if number is None:
-                    return
-                self.results[number] = self._function(self.items[number])
-                if self._reports is not None:
-                    self._reports.put(True)
-        except BaseException:
-            self.is_over = True
+            while left:
+                try:
+                    number = left.popleft()
+                except IndexError:  # another worker was faster
+                    break
+                results[number] = function(items[number])
+                if reports is not None:
+                    reports.put(True)
+        except BaseException as error:
+            self._error = self._error or error
+            left.clear()
             self._threads.stop[0] = 1  # other workers may be in a loop that checks this
-            if self._reports is not None:
-                self._reports.put(False)
-            raise
+            if reports is not None:
+                reports.put(False)
         finally:
             _here.worker_of = before
+            self._sign_off()
+
+    def close(self) -> None:
+        """Let no item begin any more."""
+        with self._lock:
+            self._left.clear()
+            if not (self._is_closed or self._n_working):
+                self._over.release()
+            self._is_closed = True
+
+    def wait(self) -> None:
+        """Wait until no worker does an item any more."""
+        with self._over:
+            pass
+
+    def outcome(self) -> list:
+        """Wait for the results, and raise the error of an item that has failed."""
+        self.wait()
+        # The error refers to this object, which must not refer to it for ever.
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
+        return self.results
 
     def wait_for_one(self) -> bool:
         """Wait until one more item is done; return False if no more are expected."""
@@ -307,9 +378,7 @@ class Threads:
         self.count = count_threads(n_jobs)
         self.stop = np.zeros(1, dtype=np.uint8)
         self.n_at_work = 0  #: threads that work for this pool and count for no other
-        self._left: list[
-            Future[None]
-        ] = []  #: workers that may still run after a failure
+        self._left: list[_Run] = []  #: runs whose workers may not have ended yet
 
     def __enter__(self) -> Threads:
         # A worker, or a thread that has another pool open, is already counted.
@@ -324,7 +393,8 @@ class Threads:
         self.stop[0] = 1
         _here.depth -= 1
         try:
-            wait(self._left)
+            for run in self._left:
+                run.wait()
         finally:
             _blas.release(self)
             _crew.leave(self)
@@ -357,8 +427,7 @@ class Threads:
                 return self._in_turn(function, todo, after_each)
             run = _Run(self, function, todo, after_each is not None)
             works_along = not is_main and after_each is None
-            self._share_out(run, granted - works_along, works_along, after_each)
-            return run.results
+            return self._share_out(run, granted - works_along, works_along, after_each)
         finally:
             _crew.give_back(self, granted)
 
@@ -368,23 +437,21 @@ class Threads:
         n_workers: int,
         works_along: bool,
         after_each: Callable[[], None] | None,
-    ) -> None:
+    ) -> list:
         """Let workers do the items, and wait for them."""
-        futures: list[Future[None]] = []
         try:
-            futures.extend(_crew.submit(run.work) for _ in range(n_workers))
+            _crew.order(run, n_workers)
             if works_along:
                 with np.errstate(over="ignore", invalid="ignore"):
                     run.work()
             elif after_each is not None:
                 while run.wait_for_one():
                     after_each()
-            for future in futures:
-                future.result()
+            return run.outcome()
         except BaseException:
             self.stop[0] = 1
-            run.is_over = True
-            self._left += [future for future in futures if not future.cancel()]
+            run.close()
+            self._left.append(run)
             raise
 
     def _in_turn(

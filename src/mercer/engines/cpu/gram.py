@@ -19,6 +19,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from mercer.core.smo import Rows
 from mercer.core.tiles import mirror, ranges, scatter_rows
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
+    ENOUGH_TILES,
+    SMALL_TILE,
     TILE_ROWS,
     USUAL,
     Tiles,
@@ -136,20 +139,14 @@ class RowGram:
         Together the demands on one block must not exceed ``capacity``.
         """
         self._clock += 1
-        tiling = self._tiles.tiling
-        jobs = []
-        for block in sorted({demand.block for demand in demands}):
-            rows = np.unique(
-                np.concatenate([d.rows for d in demands if d.block == block])
-            )
-            store = self._stores[block]
-            missing, slots = store.place(rows, self._clock)
-            first, stop = self.starts[block], self.starts[block + 1]
-            height, _ = tiling.shape(TILE_ROWS, stop - first)
-            for part in ranges(0, len(missing), height):
-                left = self.operand.rows(missing[part])
-                for columns in ranges(first, stop, tiling.values // len(left)):
-                    jobs.append((store, slots[part], left, columns, first))
+        by_block: dict[int, list[NDArray]] = {}
+        for block, rows in demands:
+            by_block.setdefault(block, []).append(rows)
+        missing = {}
+        for block, some in sorted(by_block.items()):
+            rows = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
+            missing[block] = self._stores[block].place(rows, self._clock)
+        jobs = self._jobs(missing)
 
         def fill(job: tuple) -> None:
             store, slots, left, columns, first = job
@@ -157,6 +154,28 @@ class RowGram:
             scatter_rows(values, store.pool, slots, columns.start - first)
 
         self._tiles.run(fill, jobs)
+
+    def _jobs(self, missing: dict[int, tuple[NDArray, NDArray]]) -> list[tuple]:
+        """Cut the rows that are missing in each block into tiles for all threads."""
+        tiling = self._tiles.tiling
+        widths = np.diff(self.starts)
+        total = sum(len(rows) * int(widths[b]) for b, (rows, _) in missing.items())
+        values = min(max(total // ENOUGH_TILES, SMALL_TILE), tiling.values)
+        jobs = []
+        for block, (rows, slots) in missing.items():
+            first, stop = self.starts[block], self.starts[block + 1]
+            height, _ = tiling.shape(TILE_ROWS, stop - first)
+            for part in ranges(0, len(rows), height):
+                left = self.operand.rows(rows[part])
+                width = max(1, values // len(left))
+                jobs += [
+                    (k, (self._stores[block], slots[part], left, columns, first))
+                    for k, columns in enumerate(ranges(first, stop, width))
+                ]
+        # The first thread with some rows derives what the kernel keeps of them; it has
+        # done so before another one needs it, if all rows have their turn in between.
+        jobs.sort(key=itemgetter(0))
+        return [job for _, job in jobs]
 
     def source(self, block: int) -> Source:
         """Return where the rows of a block lie."""

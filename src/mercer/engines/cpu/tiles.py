@@ -51,15 +51,24 @@ __all__ = [
 
 MEGABYTE = 2**20
 UNKNOWN_FREE_MEMORY = 4 * 2**30
-# Memory is divided among this number of workers, however many there are: what they
-# compute must not depend on it.
+# Memory is divided among a number of workers that does not depend on how many there
+# are, nor must what they compute: among this number, or more while each has enough.
 WORKERS = 8
+MOST_WORKERS = 64
 
-# Number of values in a tile: large enough for the matrix product, small enough for the
-# cache.  A tile has as many rows as possible, up to a limit: each tile has to bring its
-# columns into the order that the product needs, and its rows share that work.
-TILE_VALUES = 2_000_000
-TILE_ROWS = 1024
+# Number of values in a tile: large enough that Python's part of the work does not
+# count, small enough for a core's own cache and for many cores to have some.  A tile
+# has as many rows as possible, up to a limit: each tile has to bring its columns into
+# the order that the product needs, and its rows share that work.
+TILE_VALUES = 500_000
+TILE_ROWS = 256
+# Where there are few values, tiles are smaller, so that there are this many tiles; but
+# not smaller than this.
+ENOUGH_TILES = 64
+SMALL_TILE = 120_000
+LEAST_ROWS = 64
+# Memory for sums of stretches, where no budget is given.
+SUMS_BYTES = 32 * MEGABYTE
 # Tiles of a triangle have few rows: values below the diagonal are wasted.  They are not
 # too wide, because they are read once more across their rows.
 STRIP_ROWS = 256
@@ -90,6 +99,11 @@ def divide(total: int, wanted: int, workers: int = WORKERS) -> Room:
     """Divide memory among workers, of whom each could use ``wanted`` bytes."""
     each = max(1, min(wanted, total // max(workers, 1)))
     return Room(each, max(1, total // each))
+
+
+def count_workers(total: int, enough: int) -> int:
+    """Return among how many workers to divide memory; ``enough`` is a good share."""
+    return int(np.clip(total // max(enough, 1), WORKERS, MOST_WORKERS))
 
 
 def budget_bytes(cache_size: float | str) -> int:
@@ -150,6 +164,16 @@ class Tiling(NamedTuple):
             columns = self.values // rows
         return rows, columns
 
+    def enough(self, n_rows: int, n_columns: int) -> tuple[int, int]:
+        """Return the shape of tiles so that there are enough of them for all threads.
+
+        Few rows and many columns, or the other way round, are as good as a square.
+        """
+        values = n_rows * n_columns // ENOUGH_TILES
+        values = min(max(values, SMALL_TILE), self.values)
+        rows = int(np.clip(-(-n_rows // ENOUGH_TILES), LEAST_ROWS, TILE_ROWS))
+        return self.shape(rows, max(1, values // rows))
+
 
 # Tiles where no budget is given.
 USUAL = Tiling()
@@ -185,11 +209,13 @@ def plan_tiles(
     has_function = any(kernel.is_custom() for kernel in kernels)
     per_value = _bytes_per_value(kernels, operand, shared, has_function)
     wanted = int(TILE_VALUES * per_value)
-    workers = 1 if has_function else WORKERS
-    total = min(budget // TILES_PART, workers * wanted)
-    room = divide(budget // TILES_PART, wanted, workers)
+    part = budget // TILES_PART
+    workers = count_workers(part, int(SMALL_TILE * per_value))
+    workers = 1 if has_function else workers
+    room = divide(part, wanted, workers)
+    total = min(part, workers * room.each)
     values = max(LEAST_TILE, int(room.each / per_value))
-    return Tiling(values, room.at_once, total, per_value)
+    return Tiling(values, max(1, total // room.each), total, per_value)
 
 
 def _bytes_per_value(
@@ -352,24 +378,26 @@ class Tiles:
         width: int,
         *,
         even: bool = True,
+        in_order: bool = True,
     ) -> None:
         """Call ``visit(rows, columns, kernel number, tile)`` for ``K(left, anchor)``.
 
-        A strip of rows is visited in one thread, from the left to the right.
+        ``in_order`` says whether a strip of rows is visited in one thread, from the
+        left to the right; if not, any thread visits any tile.
         """
         right = self.anchor
         assert right is not None
-        columns = [
-            (part, right.rows(part)) for part in ranges(0, len(right), width, even=even)
-        ]
+        strips = [(r, left.rows(r)) for r in ranges(0, len(left), height, even=even)]
+        pieces = [(c, right.rows(c)) for c in ranges(0, len(right), width, even=even)]
+        groups = [pieces] if in_order else [[piece] for piece in pieces]
 
-        def work(rows: slice) -> None:
-            part = left.rows(rows)
-            for where, other in columns:
-                for k, values in self.each(part, other):
-                    visit(rows, where, k, values)
+        def work(job: tuple[list[tuple[slice, Operand]], slice, Operand]) -> None:
+            group, rows, own = job
+            for columns, other in group:
+                for k, values in self.each(own, other):
+                    visit(rows, columns, k, values)
 
-        self.run(work, ranges(0, len(left), height, even=even))
+        self.run(work, [(group, *strip) for group in groups for strip in strips])
 
 
 def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
@@ -412,9 +440,10 @@ def kernel_matrix(
     def fill(rows: slice, columns: slice, k: int, values: NDArray) -> None:
         matrix[rows, columns] = values
 
-    height, width = _shape(len(left))
+    height, width = USUAL.enough(*shape)
     workers = _if_worth_while(threads, left, right)
-    Tiles(kernel, right, workers).rectangle(left, fill, height, width)
+    tiles = Tiles(kernel, right, workers)
+    tiles.rectangle(left, fill, height, width, in_order=False)
     return matrix
 
 
@@ -459,37 +488,42 @@ def apply(
     Tiles keep to their part of the budget, where there is one.
     """
     dtype = np.result_type(left.dtype, right.dtype)
-    result = np.zeros((len(left), weights.matrix.shape[1]))
-    if not len(right):
-        return result
+    shape = len(left), weights.matrix.shape[1]
+    if not (len(left) and len(right)):
+        return np.zeros(shape)
     tiling = plan_tiles([kernel], right, budget)
-    height, width = tiling.shape(*_shape(len(left)))
-    pieces = {
-        part.start: weights.dense_parts(part, dtype)
-        for part in ranges(0, len(right), width)
-    }
+    height, width = tiling.enough(len(left), len(right))
+    strips = [(rows, left.rows(rows)) for rows in ranges(0, len(left), height)]
+    pieces = [
+        (right.rows(columns), weights.dense_parts(columns, dtype))
+        for columns in ranges(0, len(right), width)
+    ]
+    # Where strips are few, several threads share one: each adds up a stretch of it.
+    room = SUMS_BYTES if budget is None else budget // TILES_PART
+    count = min(ENOUGH_TILES // len(strips), len(pieces), room // (8 * np.prod(shape)))
+    stretches = ranges(0, len(pieces), -(-len(pieces) // max(1, int(count))))
+    sums = np.zeros((len(stretches), *shape))
+    jobs = [(k, *strip) for k in range(len(stretches)) for strip in strips]
 
-    def add(rows: slice, columns: slice, k: int, values: NDArray) -> None:
-        for part, used, weight in pieces[columns.start]:
-            result[rows, used] += values[:, part] @ weight
+    def add(job: tuple[int, slice, Operand]) -> None:
+        k, rows, own = job
+        target = sums[k, rows]
+        for other, parts in pieces[stretches[k]]:
+            values = tiles(own, other)
+            for part, used, weight in parts:
+                target[:, used] += values[:, part] @ weight
 
     workers = _if_worth_while(threads, left, right)
-    is_one = len(left) <= height and len(pieces) == 1
+    is_one = len(strips) == len(pieces) == 1
     tiles = Tiles(kernel, right, workers, tiling, prepared=workers is None or is_one)
-    tiles.rectangle(left, add, height, width)
-    return result
+    tiles.run(add, jobs)
+    return sums[0] if len(sums) == 1 else sums.sum(axis=0)
 
 
 def _if_worth_while(threads: Workers, left: Operand, right: Operand) -> Workers | None:
     """Return the threads, or None if the work is too small for them."""
     work = len(left) * len(right) * right.n_features
     return None if work <= SMALL_WORK else threads
-
-
-def _shape(n_rows: int) -> tuple[int, int]:
-    """Return the shape of tiles of so many rows, so that there is work for threads."""
-    height = min(TILE_ROWS, max(128, -(-n_rows // 8)))
-    return height, max(1, TILE_VALUES // height)
 
 
 def coefficient_matrix(
