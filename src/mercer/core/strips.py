@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import intrinsic, jit, types
 
-__all__ = ["GROUP", "count_columns", "fill_groups", "fill_strips", "multiply", "width"]
+__all__ = [
+    "GROUP",
+    "count_columns",
+    "fill_groups",
+    "fill_strips",
+    "join_rows",
+    "multiply",
+    "width",
+]
 
 # With four rows and four registers there are sixteen sums at once, which hides the
 # latency of an addition and leaves registers for the factors.
@@ -187,3 +195,35 @@ def fill_groups(X: NDArray, rows: NDArray, active: NDArray, groups):
                 values[at, 2] = c[k]
                 values[at, 3] = d[k]
                 at += 1
+
+
+@jit
+def join_rows(
+    X: NDArray,
+    rows: NDArray,
+    active: NDArray,
+    values: NDArray,
+    columns: NDArray,
+    start: NDArray,
+):
+    """Do what :func:`count_columns` and :func:`fill_groups` do, in one pass.
+
+    The arrays have room for all columns of all groups, so that nobody has to count.
+    """
+    last = len(rows) - 1
+    at = 0
+    for g in range((len(rows) + GROUP - 1) // GROUP):
+        start[g] = at
+        i = g * GROUP
+        a, b = X[rows[i]], X[rows[min(i + 1, last)]]
+        c, d = X[rows[min(i + 2, last)]], X[rows[min(i + 3, last)]]
+        for j in range(len(active)):
+            k = active[j]
+            # What is written beyond the columns in use is written over.
+            columns[at] = j
+            values[at, 0] = a[k]
+            values[at, 1] = b[k]
+            values[at, 2] = c[k]
+            values[at, 3] = d[k]
+            at += (a[k] != 0) | (b[k] != 0) | (c[k] != 0) | (d[k] != 0)
+    start[(len(rows) + GROUP - 1) // GROUP] = at

@@ -42,6 +42,8 @@ __all__ = [
     "fill_rows",
     "gather_square",
     "gaussian",
+    "gaussian_double",
+    "gaussian_single",
     "intersection",
     "manhattan",
     "mirror",
@@ -125,7 +127,8 @@ def _exp2_double(t):
 
 
 @jit
-def _gaussian_single(dots, x_norm, z_norm, gamma):
+def gaussian_single(dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float):
+    """Do what :func:`gaussian` does, in single precision."""
     scale = np.float32(-gamma * LOG2_E)
     for i in range(dots.shape[0]):
         row = dots[i]
@@ -136,7 +139,8 @@ def _gaussian_single(dots, x_norm, z_norm, gamma):
 
 
 @jit
-def _gaussian_double(dots, x_norm, z_norm, gamma):
+def gaussian_double(dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float):
+    """Do what :func:`gaussian` does, in double precision."""
     scale = -gamma * LOG2_E
     for i in range(dots.shape[0]):
         row = dots[i]
@@ -197,7 +201,7 @@ def gaussian(dots: NDArray, x_norm: NDArray, z_norm: NDArray, gamma: float) -> N
     ``x_norm`` (m,) and ``z_norm`` (n,) are squared norms of the dtype of ``dots``.
     """
     single = dots.dtype == np.float32
-    run = _gaussian_single if single else _gaussian_double
+    run = gaussian_single if single else gaussian_double
     run(dots, x_norm, z_norm, float(gamma))
     return dots
 

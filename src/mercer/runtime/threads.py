@@ -431,6 +431,17 @@ class Threads:
         finally:
             _crew.give_back(self, granted)
 
+    def team(
+        self, function: Callable[[], None], n_jobs: int, at_once: int | None = None
+    ) -> None:
+        """Call ``function()`` in as many threads as there are for so many jobs.
+
+        The function takes jobs until none is left, with compiled code that needs no
+        lock for it.  A call that comes late finds none.
+        """
+        most = min(self.count, n_jobs, at_once or self.count)
+        self.map(lambda _: function(), range(most))
+
     def _share_out(
         self,
         run: _Run,

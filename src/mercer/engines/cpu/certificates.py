@@ -17,13 +17,14 @@ from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
+    MOST_WORKERS,
     TILES_PART,
-    WORKERS,
     Tiles,
     Weights,
     Workers,
     apply,
     coefficient_matrix,
+    count_workers,
     divide,
 )
 from mercer.kernels.base import Definiteness, Kernel
@@ -59,6 +60,8 @@ LEFT_TO_ROUNDING = 0.7
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
+# The same for rounding errors, which are measured on few rows.
+SAMPLED_PART = 128
 # Tiles that are computed before their products are summed.
 TILES_AT_ONCE = 64
 # Number of rows of a kernel matrix that are tested for negative eigenvalues.
@@ -101,14 +104,14 @@ def to_solution(task: Task, error: float, tol: float) -> Solution:
 
 def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
     """Return the part of a budget that :func:`rounding_errors` takes."""
-    wanted = WORKERS * _wanted(kernel)
+    wanted = MOST_WORKERS * _wanted(kernel)
     return wanted if budget is None else min(wanted, budget // TILES_PART)
 
 
 def _wanted(kernel: Kernel) -> int:
     """Return the memory that one thread needs for a full part."""
     n_leaves = sum(1 for _ in kernel.leaves())
-    return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
+    return SAMPLED_ROWS * SAMPLED_PART * 8 * (2 + 2 * n_leaves)
 
 
 def rounding_errors(
@@ -141,8 +144,10 @@ def rounding_errors(
             values = tiles(_in_double(data, sample), _in_double(data, part))
         return (coefficients[part].T @ values.T).T
 
-    room = divide(certifying_bytes(kernel, budget), _wanted(kernel))
-    most = max(LEAST_PART, PART * room.each // _wanted(kernel))
+    total, wanted = certifying_bytes(kernel, budget), _wanted(kernel)
+    least = wanted * LEAST_PART // SAMPLED_PART
+    room = divide(total, wanted, count_workers(total, least))
+    most = max(LEAST_PART, SAMPLED_PART * room.each // wanted)
     parts = ranges(0, len(used), most, even=False)
     found = tiles.run(products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
@@ -343,7 +348,9 @@ def products_on_support(
         groups.append((together, at, everything, weights, total))
     n_leaves = sum(1 for kernel in kernels for _ in kernel.leaves())
     wanted = PART * PART * 8 * (2 + 2 * n_leaves)
-    room = divide(WORKERS * wanted if budget is None else budget, wanted)
+    least = wanted * LEAST_PART * LEAST_PART // (PART * PART)
+    total = MOST_WORKERS * wanted if budget is None else budget
+    room = divide(total, wanted, count_workers(total, least))
     part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
     tiles = Tiles(kernels, None, threads, shared=n_leaves > 1)
     jobs = []

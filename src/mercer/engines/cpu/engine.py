@@ -80,6 +80,12 @@ class CpuEngine:
         """Apply a function to every item in threads; see :meth:`Threads.map`."""
         return self.threads.map(function, items, after_each, at_once)
 
+    def team(
+        self, function: Callable[[], None], n_jobs: int, at_once: int | None = None
+    ) -> None:
+        """Call a function in several threads; see :meth:`Threads.team`."""
+        self.threads.team(function, n_jobs, at_once)
+
     def operand(self, X: Any, order: NDArray[np.intp] | None = None) -> Operand:
         """Wrap samples, in another order if given, as one side of kernel blocks.
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from mercer.core.smo import Rows
 from mercer.core.tiles import mirror, ranges, scatter_rows
+from mercer.engines.cpu.gaussian import Stretch, fill_rows, sides_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     ENOUGH_TILES,
@@ -127,11 +128,15 @@ class RowGram:
         # A solver needs at least two rows.
         self.capacity = int(np.clip(budget // (n * self.dtype.itemsize), 2, n))
         self._tiles = Tiles(kernel, operand, threads, tiling)
+        self._sides = sides_of(kernel, operand, operand)
         self._clock = 0
-        self._stores = [
-            _RowStore(n, stop - first, self.capacity, self.dtype, patience)
-            for first, stop in zip(self.starts[:-1], self.starts[1:], strict=True)
-        ]
+        # One array for all stores, so that compiled code can fill them together.
+        self._pool = np.empty(self.capacity * n, dtype=self.dtype)
+        self._stores = []
+        for first, stop in pairwise(self.starts):
+            own = self._pool[self.capacity * first : self.capacity * stop]
+            pool = own.reshape(self.capacity, stop - first)
+            self._stores.append(_RowStore(n, pool, patience))
 
     def provide(self, demands: Sequence[Demand]) -> None:
         """Make rows available, computing those that are not kept, all in one go.
@@ -146,6 +151,17 @@ class RowGram:
         for block, some in sorted(by_block.items()):
             rows = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
             missing[block] = self._stores[block].place(rows, self._clock)
+        if self._sides is not None:
+            stretches = [
+                Stretch(
+                    *found, self.starts[block], self.starts[block + 1],
+                    self.capacity * self.starts[block],
+                )
+                for block, found in missing.items()
+            ]  # fmt: skip
+            values = self._tiles.tiling.values
+            fill_rows(self._sides, stretches, self._pool, self._tiles.team, values)
+            return
         jobs = self._jobs(missing)
 
         def fill(job: tuple) -> None:
@@ -191,11 +207,10 @@ COMING_BACK = 0.05
 class _RowStore:
     """Slots for rows of one block; the least recently used row gives way."""
 
-    def __init__(
-        self, n: int, width: int, capacity: int, dtype: np.dtype, patience: int | None
-    ):
+    def __init__(self, n: int, pool: NDArray, patience: int | None):
+        capacity = len(pool)
         self._patience = patience
-        self.pool = np.empty((capacity, width), dtype=dtype)
+        self.pool = pool
         self.slot = np.full(n, -1, dtype=np.int64)
         self._was_here = np.zeros(n, dtype=np.bool_)
         self._n_computed = self._n_back = 0

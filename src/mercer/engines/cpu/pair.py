@@ -194,7 +194,7 @@ class Operand(Samples):
 
     def astype(self, dtype: Any) -> Operand:
         """Return the rows in another precision."""
-        X, order = self._stored()
+        X, order = self.stored()
         return Operand(X.astype(dtype), order=order, run=self._run)
 
     @property
@@ -272,12 +272,12 @@ class Operand(Samples):
     def frame_of_zeros(self, dtype: np.dtype) -> Frame | None:
         """Return the frame of these rows in which zeros are left out, if it pays."""
         root = self._root()
-        if len(root) < LEAST_ROWS or sparse.issparse(root._stored()[0]):
+        if len(root) < LEAST_ROWS or sparse.issparse(root.stored()[0]):
             return None
         return root.keep(("zeros", dtype), lambda own: [own._find_zeros(dtype)])[0]
 
     def _find_zeros(self, dtype: np.dtype) -> Frame | None:
-        active = columns_in_use(*self._stored(), self._run)
+        active = columns_in_use(*self.stored(), self._run)
         return None if active is None else Frame(None, active, dtype)
 
     def good_order(self) -> NDArray[np.intp] | None:
@@ -292,20 +292,20 @@ class Operand(Samples):
     def _centred_frame(self, dtype: np.dtype) -> Frame:
         return self.keep(
             ("centred frame", dtype),
-            lambda own: centred_frame(own._stored()[0], dtype, own._run),
+            lambda own: centred_frame(own.stored()[0], dtype, own._run),
         )
 
     def framed(self, frame: Frame) -> Framed:
         """Return the rows in a frame."""
         return self.keep(
-            ("framed", frame), lambda own: frame.put(*own._stored(), own._run)
+            ("framed", frame), lambda own: frame.put(*own.stored(), own._run)
         )
 
     def _root(self) -> Operand:
         """Return the operand of which this one is a part."""
         return self if self._parent is None else self._parent._root()
 
-    def _stored(self) -> tuple[Any, NDArray | None]:
+    def stored(self) -> tuple[Any, NDArray | None]:
         """Return a matrix and the order in which its rows are meant."""
         return (self.X, None) if self._order is None else (self._X, self._order)
 

@@ -302,17 +302,19 @@ def _prepare(
     tiling = USUAL
     if isinstance(data, Operand):
         tiling = plan_tiles([kernel], data, budget)
-        at_once = _blocks_at_once(kernel, data, starts, tasks, settings, tiling, budget)
-        if at_once:
+        if _wants_whole(kernel, data, tasks, settings, budget - tiling.n_bytes):
+            data = WholeGram.compute(kernel, data, starts, threads, tiling)
+            budget -= tiling.n_bytes + data.matrix.nbytes
+        elif at_once := _blocks_at_once(
+            kernel, data, starts, tasks, settings, tiling, budget
+        ):
             blocks = BlockGram(kernel, data, starts, threads, at_once)
             return partial(
                 _solve_small, blocks, tasks, max_iter, settings.shrinking, threads,
                 progress, at_once,
             )  # fmt: skip
-        budget -= tiling.n_bytes
-        if _wants_whole(kernel, data, tasks, settings, budget):
-            data = WholeGram.compute(kernel, data, starts, threads, tiling)
-            budget -= data.matrix.nbytes
+        else:
+            budget -= tiling.n_bytes
     solver = settings.solver
     if solver == "auto":
         solver = "smo" if isinstance(data, WholeGram) else "decompose"
@@ -342,7 +344,8 @@ def _prepare(
                 lambda task: _in_memory(
                     gram, task, solver, tol, max_iter, settings, threads.stop, room.each
                 ),
-                tasks,
+                # The largest first, so that threads end at about the same time.
+                sorted(tasks, key=lambda task: -len(task.beta)),
                 after_each,
                 room.at_once if starts[-1] > TINY else 1,
             )

@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.tiles import mirror, ranges
+from mercer.engines.cpu.gaussian import apply_sides, fill_triangle, sides_of
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.pair import columns_key
 from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
+    "MOST_WORKERS",
     "TILES_PART",
     "USUAL",
     "WORKERS",
@@ -40,6 +42,7 @@ __all__ = [
     "apply",
     "budget_bytes",
     "coefficient_matrix",
+    "count_workers",
     "divide",
     "free_memory",
     "from_pair_layout",
@@ -192,6 +195,12 @@ class Workers(Protocol):
         """Apply a function to all items, at most ``at_once`` at a time."""
         ...
 
+    def team(
+        self, function: Callable[[], None], n_jobs: int, at_once: int | None = None
+    ) -> None:
+        """Call a function in several threads at once, in no more than so many jobs."""
+        ...
+
 
 def plan_tiles(
     kernels: Sequence[Kernel],
@@ -334,6 +343,14 @@ class Tiles:
         limit = self.tiling.at_once if at_once is None else at_once
         return self._threads.map(work, jobs, at_once=limit)
 
+    def team(self, function: Callable[[], None], n_jobs: int) -> None:
+        """Call a function that takes jobs in several threads at once."""
+        if self._threads is None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                function()
+        else:
+            self._threads.team(function, n_jobs, self.tiling.at_once)
+
     def triangle(
         self,
         matrices: Sequence[NDArray],
@@ -424,7 +441,12 @@ def symmetric_matrix(
     n = len(operand)
     matrix = np.empty((n, n), dtype=operand.dtype)
     workers = _if_worth_while(threads, operand, operand)
-    Tiles(kernel, operand, workers, tiling).triangle([matrix])
+    tiles = Tiles(kernel, operand, workers, tiling)
+    if workers is not None and (sides := sides_of(kernel, operand, operand)):
+        fill_triangle(sides, matrix, tiles.team, tiling.values)
+        return matrix
+    height, width = tiling.enough(n, -(-n // 2))
+    tiles.triangle([matrix], height, min(width, STRIP_COLUMNS))
     return matrix
 
 
@@ -492,6 +514,15 @@ def apply(
     if not (len(left) and len(right)):
         return np.zeros(shape)
     tiling = plan_tiles([kernel], right, budget)
+    workers = _if_worth_while(threads, left, right)
+    is_one = len(left) * len(right) <= tiling.values
+    tiles = Tiles(kernel, right, workers, tiling, prepared=workers is None or is_one)
+    room = SUMS_BYTES if budget is None else budget // TILES_PART
+    if workers is not None and (sides := sides_of(kernel, left, right)):
+        return apply_sides(
+            sides, lambda columns: weights.dense_parts(columns, dtype), shape[1],
+            tiles.team, tiling.values, room,
+        )  # fmt: skip
     height, width = tiling.enough(len(left), len(right))
     strips = [(rows, left.rows(rows)) for rows in ranges(0, len(left), height)]
     pieces = [
@@ -499,7 +530,6 @@ def apply(
         for columns in ranges(0, len(right), width)
     ]
     # Where strips are few, several threads share one: each adds up a stretch of it.
-    room = SUMS_BYTES if budget is None else budget // TILES_PART
     count = min(ENOUGH_TILES // len(strips), len(pieces), room // (8 * np.prod(shape)))
     stretches = ranges(0, len(pieces), -(-len(pieces) // max(1, int(count))))
     sums = np.zeros((len(stretches), *shape))
@@ -513,9 +543,6 @@ def apply(
             for part, used, weight in parts:
                 target[:, used] += values[:, part] @ weight
 
-    workers = _if_worth_while(threads, left, right)
-    is_one = len(strips) == len(pieces) == 1
-    tiles = Tiles(kernel, right, workers, tiling, prepared=workers is None or is_one)
     tiles.run(add, jobs)
     return sums[0] if len(sums) == 1 else sums.sum(axis=0)
 

@@ -41,7 +41,7 @@ SAMPLED_GROUPS = 256
 # Number of rows that the others are sorted by.
 PIVOTS = 64
 # Number of rows that one thread brings into a frame at a time.
-PART = 2048
+PART = 512
 
 
 class MostlyZeros:
@@ -86,7 +86,7 @@ class MostlyZeros:
             return out
         whole, first = other._whole or (other, 0)
         edge = np.empty((GROUP, width(self.dtype)), dtype=self.dtype)
-        strips = whole._in_strips()
+        strips = whole.strips()
         multiply(self._in_groups(), strips, first, first + other.shape[0], edge, out)
         return out
 
@@ -101,7 +101,8 @@ class MostlyZeros:
             self._groups = groups
         return self._groups
 
-    def _in_strips(self) -> NDArray:
+    def strips(self) -> NDArray:
+        """Return the rows in strips, for the right-hand side of products."""
         if self._strips is None:
             n, d = self.shape
             wide = width(self.dtype)
@@ -110,7 +111,7 @@ class MostlyZeros:
             def fill(part: slice) -> None:
                 fill_strips(self._X, self._rows, self._active, part.start, strips[part])
 
-            self._run(fill, ranges(0, len(strips), 32, even=False))
+            self._run(fill, ranges(0, len(strips), PART // wide, even=False))
             self._strips = strips
         return self._strips
 
