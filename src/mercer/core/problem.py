@@ -37,6 +37,7 @@ __all__ = [
     "c_svc",
     "certify",
     "certify_chain",
+    "cut_pieces",
     "epsilon_svr",
     "is_feasible",
     "layout",
@@ -117,11 +118,11 @@ def layout(problem: DualProblem, columns: NDArray[np.int64] | None = None) -> La
     span[:, 0] = np.cumsum(length) - length
     span[:, 1] = length
     span[:, 2] = columns[:, 0]
-    return Layout(*_pieces(problem.row, problem.group, span))
+    return Layout(*cut_pieces(problem.row, problem.group, span))
 
 
 @jit
-def _pieces(row, group, span):
+def cut_pieces(row: NDArray, group: NDArray, span: NDArray):
     """Cut variables into pieces of consecutive rows of one stretch and one group."""
     m = len(row)
     piece = np.empty((m, 4), dtype=np.int64)

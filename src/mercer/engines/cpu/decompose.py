@@ -20,7 +20,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.choice import choose_set
 from mercer.core.problem import (
     Certificate,
     DualProblem,
@@ -28,8 +27,17 @@ from mercer.core.problem import (
     certify,
     layout,
 )
-from mercer.core.smo import minimise_pairs
-from mercer.core.tiles import add_rows, fill_columns, fill_rows, ranges
+from mercer.core.rounds import (
+    Place,
+    RowTable,
+    State,
+    choose_next,
+    extend_square,
+    improve_set,
+    play_round,
+    update_f,
+)
+from mercer.core.tiles import ranges
 
 __all__ = ["Task", "decompose", "refresh"]
 
@@ -38,14 +46,14 @@ __all__ = ["Task", "decompose", "refresh"]
 # steps would do.
 INNER_TOLERANCE = 0.1
 INNER_TOLERANCE_OF_FULL_SET = 0.15
-# More rounds than a problem takes, so that two of them fit into one number.
-MOST_ROUNDS = 2.0**26
 # Number of new variables in a working set.  The first sets have few, because the first
 # gradient says little about which variables will matter.  Where members have to leave,
 # many variables matter, and more of them at a time take fewer rounds.
 FIRST_FRESH = 64
 MOST_FRESH = 128
 MOST_FRESH_OF_FULL_SET = 512
+# Number of values of f that a thread updates at least.
+LEAST_UPDATED = 512
 # New variables of all problems together, so that their rows fill a matrix product.
 ALL_FRESH = 256
 
@@ -63,7 +71,7 @@ class Rows(Protocol):
 
     def provide(self, demands: Sequence[Any]) -> None: ...
 
-    def source(self, block: int) -> Any: ...
+    def table(self) -> RowTable: ...
 
 
 class Wanted(NamedTuple):
@@ -97,7 +105,14 @@ class Task:
         #: the round in which a variable moved last, and that in which it came
         self._moved_in = np.zeros(len(problem.p), dtype=np.int64)
         self._came_in = np.zeros(len(problem.p), dtype=np.int64)
+        self._rows = self.working_set  #: Gram rows of the members
         self._square: NDArray | None = None
+        self._place = Place(
+            np.array(self.blocks, dtype=np.int64),
+            np.ascontiguousarray(self.columns[:, 0]),
+            self.offsets,
+        )
+        self.last_steps = 0  #: steps of the latest round
         self.moved: tuple[NDArray, NDArray] = (np.empty(0, np.int64), np.empty(0))
 
     def layout(self) -> Layout:
@@ -109,44 +124,35 @@ class Task:
         which = np.searchsorted(self.offsets, rows, side="right") - 1
         return rows - self.offsets[which] + self.columns[which, 0]
 
-    def choose(self, size: int, fresh: int, tol: float) -> None:
-        """Choose the next working set, and note whether the problem is solved.
+    def _state(self) -> State:
+        return State(self.beta, self.f, self._moved_in, self._came_in)
 
-        Members that stay keep their position, so that their part of the square Gram
-        matrix stays too; new ones take the places of those that leave, or come last.
-        """
-        problem = self.problem
-        members = self.working_set
-        # Members that moved last stay, and of those the ones that came last.
-        standing = self._moved_in[members] * MOST_ROUNDS + self._came_in[members]
-        chosen, self.gap = choose_set(
-            problem, self.beta, self.f, members, standing, size, fresh, tol
-        )
+    def choose(self, size: int, tol: float) -> None:
+        """Choose the next working set, and note whether the problem is solved."""
+        fresh = min(self.fresh, max(2, size // 2))
+        self._take(
+            choose_next(
+                self._place, self.problem, self._state(), self.working_set,
+                self.n_rounds, size, fresh, tol,
+            ),
+            tol,
+        )  # fmt: skip
+
+    def _take(self, choice: tuple, tol: float) -> None:
+        """Go on to the working set that was chosen."""
+        self.gap, members, new, n_leaving, n_chosen, rows = choice
         self.done = self.gap <= tol
-        # If all gradients have overflowed, no variable is chosen.
-        self.stalled = not (self.done or chosen.any())
+        # If all gradients have overflowed, no variable is chosen. If none has moved and
+        # none is new, the next round would be the same again.
+        is_same = self.n_rounds > 0 and not (len(self.moved[0]) or len(new))
+        self.stalled = not self.done and (not n_chosen or is_same)
         if self.done or self.stalled:
             self.working_set = self._new = np.empty(0, dtype=np.int64)
             self._square = None
             return
-        leaving = np.flatnonzero(~chosen[members])
-        is_coming = chosen.copy()
-        is_coming[members] = False
-        coming = np.flatnonzero(is_coming)
-        self.is_full |= len(leaving) > 0
+        self.is_full |= n_leaving > 0
         self.n_rounds += 1
-        self._came_in[coming] = self.n_rounds
-        self._moved_in[coming] = self.n_rounds - 1
-        if problem.group[-1] > 0:
-            # Groups must stay together, so members cannot keep their positions.
-            self.working_set = np.flatnonzero(chosen)
-            self._new = np.arange(len(self.working_set))
-            return
-        old = len(members)
-        added = np.arange(old, old + len(coming) - len(leaving))
-        self._new = np.concatenate([leaving, added])
-        self.working_set = np.concatenate([members, np.empty(len(added), np.int64)])
-        self.working_set[self._new] = coming
+        self.working_set, self._new, self._rows = members, new, rows
 
     def note(self, outcome: tuple[int, float, bool], tol: float) -> None:
         """Record how a run of another solver ended."""
@@ -158,68 +164,71 @@ class Task:
 
     def wanted(self) -> list[Wanted]:
         """Return the rows that the working set needs, for each block."""
-        rows = self.gram_rows(np.unique(self.problem.row[self.working_set]))
-        return [Wanted(block, rows) for block in self.blocks]
+        return [Wanted(block, self._rows) for block in self.blocks]
 
-    def parts(self, gram: Rows, size: int, count: int) -> list[tuple[Task, slice]]:
-        """Divide the new members into so many parts for :meth:`extend`."""
+    def make_room(self, gram: Rows, size: int) -> None:
+        """Have memory for the Gram matrix of working sets."""
         if self._square is None:
             size = min(size, len(self.problem.p))
             self._square = np.empty((size, size), dtype=gram.dtype)
+
+    def _inner_tol(self, tol: float) -> float:
+        fraction = INNER_TOLERANCE_OF_FULL_SET if self.is_full else INNER_TOLERANCE
+        return max(fraction * self.gap, 0.5 * tol)
+
+    def play(
+        self, table: RowTable, size: int, tol: float, max_iter: int, stop: NDArray
+    ) -> None:
+        """Do a whole round, and choose the working set of the next one."""
+        assert self._square is not None
+        fresh = min(self.fresh, max(2, size // 2))
+        moves, choice = play_round(
+            table, self._place, self.problem, self._state(), self.working_set,
+            self._new, self._square, self._inner_tol(tol), max_iter - self.n_iter,
+            self.n_rounds, size, fresh, tol, stop,
+        )  # fmt: skip
+        self._note_moves(*moves)
+        self._take(choice, tol)
+
+    def parts(self, count: int) -> list[tuple[Task, slice]]:
+        """Divide the new members into so many parts for :meth:`extend`."""
         step = max(1, -(-len(self._new) // count))
         return [(self, part) for part in ranges(0, len(self._new), step)]
 
-    def improve(self, tol: float, max_iter: int, stop: NDArray) -> None:
-        """Solve the working set, and note which rows moved by how much."""
-        assert self._square is not None
-        ws = self.working_set
-        problem = self.problem
-        rows = problem.row[ws]
-        p, lo, hi, start = (v[ws] for v in problem[:4])
-        part = DualProblem(p, lo, hi, start, np.arange(len(ws)), problem.group[ws])
-        beta, f = self.beta[ws], self.f[rows]
-        fraction = INNER_TOLERANCE_OF_FULL_SET if self.is_full else INNER_TOLERANCE
-        inner_tol = max(fraction * self.gap, 0.5 * tol)
-        steps = max_iter - self.n_iter
-        n_iter, _, _ = minimise_pairs(
-            self._square, layout(part), part, beta, f, inner_tol, steps, stop
-        )
-        change = beta - self.beta[ws]
-        self.beta[ws] = beta
-        self.certificate = None
-        self.n_iter += n_iter
-        moved = np.flatnonzero(change)
-        self._moved_in[ws[moved]] = self.n_rounds
-        self.moved = _sum_by_row(rows[moved], change[moved])
-        self.stalled = len(moved) == 0
-
-    def extend(self, gram: Rows, part: slice) -> None:
+    def extend(self, table: RowTable, part: slice) -> None:
         """Bring the matrix of the working set up to date for some of the new members.
 
         Parts do not touch each other's values, so that several can be done at a time.
         """
         assert self._square is not None
-        rows = self.problem.row[self.working_set]
-        new = self._new[part]
-        new_rows = self.gram_rows(rows[new])
-        by_column = np.argsort(rows)
-        limits = np.searchsorted(rows[by_column], self.offsets)
-        for b, block in enumerate(self.blocks):
-            pool, slot, column = gram.source(block)
-            position = by_column[limits[b] : limits[b + 1]]
-            columns = rows[position] - self.offsets[b] + column
-            fill_rows(pool, slot[new_rows], new, columns, position, self._square)
-        is_old = np.ones(len(rows), dtype=np.bool_)
-        is_old[self._new] = False
-        fill_columns(new, np.flatnonzero(is_old), self._square)
+        extend_square(
+            table, self._place, self.problem.row, self.working_set, self._new,
+            part.start, part.stop, self._square,
+        )  # fmt: skip
 
-    def update(self, gram: Rows, block: int, first: int, stop: int) -> None:
-        """Update a part of ``f``: the columns from first to stop of a block."""
-        b = self.blocks.index(block)
-        pool, slot, column = gram.source(block)
-        rows, weight = self.moved
-        f = self.f[self.offsets[b] + first : self.offsets[b] + stop]
-        add_rows(pool, slot[self.gram_rows(rows)], weight, column + first, f)
+    def improve(self, tol: float, max_iter: int, stop: NDArray) -> None:
+        """Solve the working set, and note which rows moved by how much."""
+        assert self._square is not None
+        moves = improve_set(
+            self.problem, self._state(), self.working_set, self._square,
+            self._inner_tol(tol), max_iter - self.n_iter, self.n_rounds, stop,
+        )  # fmt: skip
+        self._note_moves(*moves)
+
+    def _note_moves(self, n_iter: int, rows: NDArray, weight: NDArray) -> None:
+        self.certificate = None
+        self.n_iter += n_iter
+        self.last_steps = n_iter
+        self.moved = rows, weight
+
+    def stretches(self, count: int) -> list[tuple[Task, slice]]:
+        """Divide ``f`` into so many parts for :meth:`update`."""
+        step = max(LEAST_UPDATED, -(-len(self.f) // count))
+        return [(self, part) for part in ranges(0, len(self.f), step)]
+
+    def update(self, table: RowTable, part: slice) -> None:
+        """Update a part of ``f``."""
+        update_f(table, self._place, *self.moved, part.start, part.stop, self.f)
 
 
 class Workers(Protocol):
@@ -248,36 +257,63 @@ def decompose(
     size = max(2, min(size, gram.capacity))
     waiting = list(tasks)
     active: list[Task] = []
+
+    def still_active(some: list[Task]) -> list[Task]:
+        return [t for t in some if not (t.done or t.stalled or t.n_iter >= max_iter)]
+
     while (waiting or active) and not threads.stop[0]:
-        _admit(waiting, active, gram, size, n_active)
-        threads.map(
-            lambda task: task.choose(size, min(task.fresh, max(2, size // 2)), tol),
-            active,
-        )
-        active = [
-            t for t in active if not (t.done or t.stalled or t.n_iter >= max_iter)
-        ]
+        begun = _admit(waiting, active, gram, size, n_active)
+        threads.map(lambda task: task.choose(size, tol), begun)
+        active = still_active(active + begun)
         if active:
             gram.provide([w for task in active for w in task.wanted()])
-            _extend(gram, active, size, threads)
-            threads.map(lambda task: task.improve(tol, max_iter, threads.stop), active)
-            _update(gram, active, threads)
-        usual = max(MOST_FRESH, ALL_FRESH // max(len(active), 1))
-        for task in active:
-            most = MOST_FRESH_OF_FULL_SET if task.is_full else usual
-            task.fresh = min(2 * task.fresh, most)
+            usual = max(MOST_FRESH, ALL_FRESH // len(active))
+            for task in active:
+                task.make_room(gram, size)
+                most = MOST_FRESH_OF_FULL_SET if task.is_full else usual
+                task.fresh = min(2 * task.fresh, most)
+            _play(gram.table(), active, size, tol, max_iter, threads)
+            active = still_active(active)
         if on_round is not None:
             on_round(tasks)
 
 
+def _play(
+    table: RowTable,
+    tasks: list[Task],
+    size: int,
+    tol: float,
+    max_iter: int,
+    threads: Workers,
+) -> None:
+    """Let all tasks do a round, and choose the working set of the next one.
+
+    If there are fewer tasks than threads, several threads share what can be shared;
+    the result is the same.
+    """
+    stop = threads.stop
+    if len(tasks) >= threads.count:
+        # Those that took most steps come first, so that threads end at about the same
+        # time.
+        tasks = sorted(tasks, key=lambda task: -task.last_steps)
+        threads.map(lambda task: task.play(table, size, tol, max_iter, stop), tasks)
+        return
+    each = -(-threads.count // len(tasks))
+    extended = [part for task in tasks for part in task.parts(each)]
+    threads.map(lambda job: job[0].extend(table, job[1]), extended)
+    threads.map(lambda task: task.improve(tol, max_iter, stop), tasks)
+    _update(table, tasks, threads)
+    threads.map(lambda task: task.choose(size, tol), tasks)
+
+
 def _admit(
     waiting: list[Task], active: list[Task], gram: Rows, size: int, n_active: int
-) -> None:
+) -> list[Task]:
     """Let tasks begin as long as the working sets of all tasks fit the budget.
 
-    Tasks that share blocks with active tasks go first: matrix products are faster if
-    many rows of a block are computed at a time, and the rows of samples with their own
-    class serve several tasks.
+    Return them.  Tasks that share blocks with active tasks go first: products are
+    faster if many rows of a block are computed at a time, and the rows of samples with
+    their own class serve several tasks.
     """
     in_use = [0] * len(gram.starts)
     for task in active:
@@ -288,27 +324,23 @@ def _admit(
         used = [in_use[b] for b in task.blocks]
         return used.count(0), -sum(used)
 
-    while waiting and len(active) < n_active:
+    begun: list[Task] = []
+    while waiting and len(active) + len(begun) < n_active:
         task = min(waiting, key=rank)
-        if active and any((in_use[b] + 1) * size > gram.capacity for b in task.blocks):
+        is_full = any((in_use[b] + 1) * size > gram.capacity for b in task.blocks)
+        if (active or begun) and is_full:
             break
         waiting.remove(task)
-        active.append(task)
+        begun.append(task)
         for b in task.blocks:
             in_use[b] += 1
+    return begun
 
 
-def _extend(gram: Rows, tasks: list[Task], size: int, threads: Workers) -> None:
-    """Bring the matrices of all working sets up to date."""
-    per_task = -(-threads.count // len(tasks))
-    jobs = [job for task in tasks for job in task.parts(gram, size, per_task)]
-    threads.map(lambda job: job[0].extend(gram, job[1]), jobs)
-
-
-def _update(gram: Rows, tasks: list[Task], threads: Workers) -> None:
-    threads.map(
-        lambda job: job[0].update(gram, *job[1:]), _stretches(tasks, threads.count)
-    )
+def _update(table: RowTable, tasks: list[Task], threads: Workers) -> None:
+    each = -(-threads.count // len(tasks))
+    jobs = [part for task in tasks for part in task.stretches(each)]
+    threads.map(lambda job: job[0].update(table, job[1]), jobs)
 
 
 def refresh(gram: Rows, task: Task, threads: Workers) -> None:
@@ -322,22 +354,7 @@ def refresh(gram: Rows, task: Task, threads: Workers) -> None:
         wanted = task.gram_rows(rows[part])
         gram.provide([Wanted(block, wanted) for block in task.blocks])
         task.moved = (rows[part], weight[part])
-        _update(gram, [task], threads)
-
-
-def _stretches(tasks: list[Task], n_threads: int) -> list[tuple[Task, int, int, int]]:
-    """Split the updates of ``f`` so that every thread has some."""
-    per_task = -(-n_threads // len(tasks))
-    jobs = []
-    for task in tasks:
-        for b, block in enumerate(task.blocks):
-            width = int(task.offsets[b + 1] - task.offsets[b])
-            step = max(1, -(-width // per_task))
-            jobs += [
-                (task, block, first, min(first + step, width))
-                for first in range(0, width, step)
-            ]
-    return jobs
+        _update(gram.table(), [task], threads)
 
 
 def _sum_by_row(rows: NDArray, change: NDArray) -> tuple[NDArray, NDArray]:

@@ -47,6 +47,8 @@ JOBS = 96
 LEAST_COLUMNS = 512
 # Rows of a job, where there are few.
 LEAST_ROWS = 32
+# For fewer values threads hardly matter, and the code need not be compiled.
+LEAST_VALUES = 500_000
 
 #: calls a function in several threads at once, but in no more than there are jobs
 Team = Callable[[Callable[[], None], int], None]
@@ -82,7 +84,9 @@ class Sides(NamedTuple):
 
 def sides_of(kernel: Kernel, left: Operand, right: Operand) -> Sides | None:
     """Return both sides, or None if compiled code cannot compute the values alone."""
-    if type(kernel) is not RBF or left.dtype != right.dtype or not len(right):
+    if type(kernel) is not RBF or left.dtype != right.dtype:
+        return None
+    if len(left) * len(right) < LEAST_VALUES:
         return None
     X, order = left.stored()
     if sparse.issparse(X) or sparse.issparse(right.stored()[0]):

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.smo import Rows
+from mercer.core.rounds import RowTable, gather_missing
 from mercer.core.tiles import mirror, ranges, scatter_rows
 from mercer.engines.cpu.gaussian import Stretch, fill_rows, sides_of
 from mercer.engines.cpu.pair import Operand
@@ -100,6 +101,20 @@ class WholeGram:
         """Return where the rows of a block lie."""
         return Source(self.matrix, self._slot, self.starts[block])
 
+    def table(self) -> RowTable:
+        """Return where the rows of all blocks lie."""
+        n, n_blocks = len(self.matrix), len(self.starts) - 1
+        nothing = np.zeros(n_blocks, dtype=np.int64)
+        return RowTable(
+            self.matrix.reshape(-1),
+            nothing,
+            np.full(n_blocks, n),
+            self._slot[None],
+            nothing,
+            np.array(self.starts[:-1], dtype=np.int64),
+            n,
+        )
+
 
 class RowGram:
     """A Gram matrix of which rows are computed when asked for, and kept in a budget."""
@@ -132,11 +147,12 @@ class RowGram:
         self._clock = 0
         # One array for all stores, so that compiled code can fill them together.
         self._pool = np.empty(self.capacity * n, dtype=self.dtype)
+        self._slot = np.full((len(self.starts) - 1, n), -1, dtype=np.int64)
         self._stores = []
-        for first, stop in pairwise(self.starts):
+        for slot, (first, stop) in zip(self._slot, pairwise(self.starts), strict=True):
             own = self._pool[self.capacity * first : self.capacity * stop]
             pool = own.reshape(self.capacity, stop - first)
-            self._stores.append(_RowStore(n, pool, patience))
+            self._stores.append(_RowStore(slot, pool, patience))
 
     def provide(self, demands: Sequence[Demand]) -> None:
         """Make rows available, computing those that are not kept, all in one go.
@@ -147,10 +163,10 @@ class RowGram:
         by_block: dict[int, list[NDArray]] = {}
         for block, rows in demands:
             by_block.setdefault(block, []).append(rows)
-        missing = {}
-        for block, some in sorted(by_block.items()):
-            rows = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
-            missing[block] = self._stores[block].place(rows, self._clock)
+        missing = {
+            block: self._stores[block].place(some, self._clock)
+            for block, some in sorted(by_block.items())
+        }
         if self._sides is not None:
             stretches = [
                 Stretch(
@@ -198,6 +214,19 @@ class RowGram:
         store = self._stores[block]
         return Source(store.pool, store.slot, 0)
 
+    def table(self) -> RowTable:
+        """Return where the rows of all blocks lie."""
+        starts = np.array(self.starts, dtype=np.int64)
+        return RowTable(
+            self._pool,
+            self.capacity * starts[:-1],
+            np.diff(starts),
+            self._slot,
+            np.arange(len(starts) - 1),
+            np.zeros(len(starts) - 1, dtype=np.int64),
+            self.capacity,
+        )
+
 
 # If more than this fraction of the computed rows had been computed before, rows
 # are kept for as long as the budget allows.
@@ -207,23 +236,25 @@ COMING_BACK = 0.05
 class _RowStore:
     """Slots for rows of one block; the least recently used row gives way."""
 
-    def __init__(self, n: int, pool: NDArray, patience: int | None):
-        capacity = len(pool)
+    def __init__(self, slot: NDArray, pool: NDArray, patience: int | None):
+        n, capacity = len(slot), len(pool)
         self._patience = patience
         self.pool = pool
-        self.slot = np.full(n, -1, dtype=np.int64)
+        self.slot = slot
         self._was_here = np.zeros(n, dtype=np.bool_)
         self._n_computed = self._n_back = 0
         self._row = np.full(capacity, -1, dtype=np.int64)
         self._used_at = np.zeros(capacity, dtype=np.int64)
         self._filled = 0
 
-    def place(self, rows: NDArray, clock: int) -> tuple[NDArray, NDArray]:
+    def place(self, demands: Sequence[NDArray], clock: int) -> tuple[NDArray, NDArray]:
         """Return the rows that must be computed, and the slots reserved for them."""
-        slots = self.slot[rows]
-        here = slots >= 0
-        self._used_at[slots[here]] = clock
-        missing = rows[~here]
+        found = np.empty(min(len(self.slot), sum(map(len, demands))), dtype=np.int64)
+        count = 0
+        for rows in demands:
+            count = gather_missing(rows, self.slot, self._used_at, clock, found, count)
+        missing = np.sort(found[:count])
+        self.slot[missing] = -1
         if self._patience is not None:
             self._n_back += int(np.count_nonzero(self._was_here[missing]))
             self._n_computed += len(missing)
