@@ -24,6 +24,7 @@ from mercer.core.tiles import (
     gaussian_double,
     gaussian_single,
     mirror,
+    squared_norms_of_rows,
 )
 
 __all__ = [
@@ -82,7 +83,7 @@ def _add_at_once(typing_context, counter, amount):
 
 
 @jit
-def take_next(counter: NDArray):
+def take_next(counter):
     """Return the number of the next job, different for each call in any thread."""
     return _add_at_once(counter, np.int64(1))
 
@@ -92,21 +93,14 @@ def _put_left(left, first, stop, is_strips, room, start, exact, norms):
     """Bring rows of the left-hand side into the frame; fill their squared norms."""
     rows = left.rows[first:stop]
     d = len(left.active)
-    if not is_strips:
+    if is_strips:
+        squared_norms_of_rows(left.X, rows, exact)
+        values = room.left.reshape(len(room.columns), GROUP)
+        join_rows(left.X, rows, left.active, values, room.columns, start)
+    else:
         matrix = room.left[: len(rows) * d].reshape(len(rows), d)
         centre_rows(left.X, rows, left.center, left.active, matrix, exact)
-        norms[:] = exact
-        return
-    for i in range(len(rows)):
-        row = left.X[rows[i]]
-        norm = 0.0
-        for k in range(len(row)):
-            norm += np.float64(row[k]) * np.float64(row[k])
-        norms[i] = norm
-    n = len(room.columns)
-    join_rows(
-        left.X, rows, left.active, room.left.reshape(n, GROUP), room.columns, start
-    )
+    norms[:] = exact
 
 
 @jit

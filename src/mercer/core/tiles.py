@@ -52,6 +52,7 @@ __all__ = [
     "scatter_rows",
     "squared_differences",
     "squared_distances",
+    "squared_norms_of_rows",
 ]
 
 LOG2_E = math.log2(math.e)
@@ -508,6 +509,17 @@ def centre_rows(
         target = out[i]
         for k in range(len(active)):
             target[k] = shifted[active[k]]
+
+
+@jit
+def squared_norms_of_rows(X: NDArray, rows: NDArray, norms: NDArray):
+    """Fill ``norms`` with the squared norms of ``X[rows]``, in double precision."""
+    for i in range(len(rows)):
+        row = X[rows[i]]
+        norm = 0.0
+        for k in range(len(row)):
+            norm += np.float64(row[k]) * np.float64(row[k])
+        norms[i] = norm
 
 
 @jit

@@ -234,8 +234,8 @@ class _Crew:
             counts = [threads.count for threads in self._open]
             size = max(min(_cores(), sum(counts)), max(counts, default=1))
             self._n_ordered += n_workers
-            for _ in range(n_workers):
-                self._orders.put(run)
+            # Workers start before there is something to do: one that works already
+            # would keep this thread from starting the others.
             while len(self._members) < min(size, self._n_ordered):
                 # A daemon: workers of a pool that was never closed must not keep the
                 # process from ending.
@@ -245,6 +245,8 @@ class _Crew:
                 )  # fmt: skip
                 self._members.append(member)
                 member.start()
+            for _ in range(n_workers):
+                self._orders.put(run)
 
     def _serve(self, orders: SimpleQueue[_Run | None]) -> None:
         """Be a worker: carry out orders until there will be none."""

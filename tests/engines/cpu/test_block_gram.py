@@ -60,7 +60,9 @@ def test_the_way_does_not_matter(rng, monkeypatch, n_jobs, probability):
     X = rng.standard_normal((240, 3))
     y = (X @ rng.standard_normal((3, 6))).argmax(axis=1)
     settings = dict(tol=1e-7, n_jobs=n_jobs, probability=probability, random_state=0)
-    by_blocks = SVC(**settings).fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(solvers, "WHOLE_LIMIT", 0)
+        by_blocks = SVC(**settings).fit(X, y)
     monkeypatch.setattr(solvers, "SMALL_TASK", 0)
     whole = SVC(**settings).fit(X, y)
     np.testing.assert_allclose(by_blocks.objective_, whole.objective_, rtol=1e-9)
@@ -76,6 +78,7 @@ def test_a_small_budget_is_kept(rng, monkeypatch):
         raise AssertionError("should not be used")
 
     monkeypatch.setattr(solvers, "BlockGram", refuse)
+    monkeypatch.setattr(solvers, "WHOLE_LIMIT", 0)
     X = rng.standard_normal((900, 3))
     y = np.arange(900) % 6
     model = SVC(cache_size=0.5, tol=0.5).fit(X, y)

@@ -403,13 +403,18 @@ def test_double_data_is_tried_in_single_precision(
     X, y = problem(2100)
     X = X + offset
     seen = set()
-    module, name = (
-        (smo, "minimise_whole") if solver == "smo" else (decompose, "minimise_pairs")
-    )
-    solve = getattr(module, name)
-    monkeypatch.setattr(
-        module, name, lambda K, *a: seen.add(K.dtype.name) or solve(K, *a)
-    )
+
+    def watch(module, name, at):
+        work = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *a: seen.add(a[at].dtype.name) or work(*a)
+        )
+
+    if solver == "smo":
+        watch(smo, "minimise_whole", 0)
+    else:  # where threads share the work of a problem, and where they do not
+        watch(decompose, "improve_set", 3)
+        watch(decompose, "play_round", 6)
     model = SVC(gamma=0.1, solver=solver, tol=tol).fit(X, y)
     assert seen == dtypes
     assert model.converged_

@@ -60,8 +60,6 @@ LEFT_TO_ROUNDING = 0.7
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
-# The same for rounding errors, which are measured on few rows.
-SAMPLED_PART = 128
 # Tiles that are computed before their products are summed.
 TILES_AT_ONCE = 64
 # Number of rows of a kernel matrix that are tested for negative eigenvalues.
@@ -111,7 +109,7 @@ def certifying_bytes(kernel: Kernel, budget: int | None) -> int:
 def _wanted(kernel: Kernel) -> int:
     """Return the memory that one thread needs for a full part."""
     n_leaves = sum(1 for _ in kernel.leaves())
-    return SAMPLED_ROWS * SAMPLED_PART * 8 * (2 + 2 * n_leaves)
+    return SAMPLED_ROWS * PART * 8 * (2 + 2 * n_leaves)
 
 
 def rounding_errors(
@@ -145,9 +143,9 @@ def rounding_errors(
         return (coefficients[part].T @ values.T).T
 
     total, wanted = certifying_bytes(kernel, budget), _wanted(kernel)
-    least = wanted * LEAST_PART // SAMPLED_PART
+    least = wanted * LEAST_PART // PART
     room = divide(total, wanted, count_workers(total, least))
-    most = max(LEAST_PART, SAMPLED_PART * room.each // wanted)
+    most = max(LEAST_PART, PART * room.each // wanted)
     parts = ranges(0, len(used), most, even=False)
     found = tiles.run(products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
@@ -349,8 +347,8 @@ def products_on_support(
     n_leaves = sum(1 for kernel in kernels for _ in kernel.leaves())
     wanted = PART * PART * 8 * (2 + 2 * n_leaves)
     least = wanted * LEAST_PART * LEAST_PART // (PART * PART)
-    total = MOST_WORKERS * wanted if budget is None else budget
-    room = divide(total, wanted, count_workers(total, least))
+    allowed = MOST_WORKERS * wanted if budget is None else budget
+    room = divide(allowed, wanted, count_workers(allowed, least))
     part = max(LEAST_PART, PART * isqrt(1024 * room.each // wanted) // 32)
     tiles = Tiles(kernels, None, threads, shared=n_leaves > 1)
     jobs = []

@@ -102,9 +102,10 @@ class Task:
         self.working_set = np.empty(0, dtype=np.int64)
         self._new = self.working_set  #: positions of the latest members
         self.n_rounds = 0
-        #: the round in which a variable moved last, and that in which it came
-        self._moved_in = np.zeros(len(problem.p), dtype=np.int64)
-        self._came_in = np.zeros(len(problem.p), dtype=np.int64)
+        #: the round in which a variable moved last, and that in which it came, while
+        #: the problem is being solved
+        self._moved_in: NDArray | None = None
+        self._came_in: NDArray | None = None
         self._rows = self.working_set  #: Gram rows of the members
         self._square: NDArray | None = None
         self._place = Place(
@@ -125,6 +126,8 @@ class Task:
         return rows - self.offsets[which] + self.columns[which, 0]
 
     def _state(self) -> State:
+        if self._moved_in is None or self._came_in is None:
+            self._moved_in, self._came_in = np.zeros((2, len(self.beta)), np.int64)
         return State(self.beta, self.f, self._moved_in, self._came_in)
 
     def choose(self, size: int, tol: float) -> None:
@@ -147,8 +150,8 @@ class Task:
         is_same = self.n_rounds > 0 and not (len(self.moved[0]) or len(new))
         self.stalled = not self.done and (not n_chosen or is_same)
         if self.done or self.stalled:
-            self.working_set = self._new = np.empty(0, dtype=np.int64)
-            self._square = None
+            self.working_set = self._new = self._rows = np.empty(0, dtype=np.int64)
+            self._square = self._moved_in = self._came_in = None
             return
         self.is_full |= n_leaving > 0
         self.n_rounds += 1

@@ -96,11 +96,13 @@ def sides_of(kernel: Kernel, left: Operand, right: Operand) -> Sides | None:
     if frame.active is None or frame.dtype != right.dtype or not len(frame.active):
         return None
     rows = np.arange(len(left)) if order is None else order
-    matrix, norms = right.framed(frame)
+    framed = right.framed(frame)
+    matrix, norms = framed.matrix, framed.norms
     strips = np.empty((0, 1, width(norms.dtype)), dtype=norms.dtype)
     center = frame.center
-    if isinstance(matrix, MostlyZeros):
-        matrix, strips = np.empty((0, 0), dtype=norms.dtype), matrix.strips()
+    if isinstance(framed.matrix, MostlyZeros):
+        strips = framed.matrix.strips()
+        matrix = np.empty((0, 0), dtype=norms.dtype)
     if center is None:
         center = np.empty(0, dtype=norms.dtype)
     return Sides(

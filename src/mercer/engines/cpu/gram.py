@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.smo import Rows
 from mercer.core.rounds import RowTable, gather_missing
+from mercer.core.smo import Rows
 from mercer.core.tiles import mirror, ranges, scatter_rows
 from mercer.engines.cpu.gaussian import Stretch, fill_rows, sides_of
 from mercer.engines.cpu.pair import Operand

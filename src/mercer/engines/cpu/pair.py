@@ -33,6 +33,7 @@ from mercer.core.tiles import (
     ranges,
     squared_differences,
     squared_distances,
+    squared_norms_of_rows,
 )
 from mercer.engines.cpu.zeros import (
     LEAST_ROWS,
@@ -92,7 +93,7 @@ class Frame:
         norms = np.empty(len(rows))
         if center is None:
             run(
-                lambda part: _norms(X, rows[part], norms[part]),
+                lambda part: squared_norms_of_rows(X, rows[part], norms[part]),
                 ranges(0, len(rows), PART, even=False),
             )
             zeros = MostlyZeros(X, rows, active, dtype, run)
@@ -131,10 +132,6 @@ def centred_frame(X: Any, dtype: np.dtype, run: Run) -> Frame:
     # Exactly the constant, so that the column is exactly 0 in the frame.
     center[~varies] = low[~varies]
     return Frame(center.astype(dtype), np.flatnonzero(varies), dtype)
-
-
-def _norms(X: NDArray, rows: NDArray, norms: NDArray) -> None:
-    norms[:] = squared_norms(X[rows])
 
 
 def _run_in_turn(function: Callable[[slice], Any], parts: Iterable[slice]) -> list:

@@ -26,10 +26,11 @@ __all__ = ["GivenProduct", "GramProduct", "centred_times"]
 # Number of rows in a strip. They are few, because values below the diagonal are wasted.
 STRIP_ROWS = 256
 # Number of strips whose products are computed before they are added.
-STRIPS_AT_ONCE = 8
+STRIPS_AT_ONCE = 32
 # Number of columns in a tile that is computed, and in a piece that is multiplied. A
-# piece is read twice, and should stay in the processor's cache in between.
-TILE_COLUMNS = 4096
+# piece is read twice, and should stay in the processor's cache in between. A tile has
+# whole pieces.
+TILE_COLUMNS = 1024
 PIECE_COLUMNS = 1024
 # Number of rows in a tile of chosen columns, which are computed as rows.
 TILE_ROWS = 512
@@ -213,7 +214,7 @@ class GivenProduct:
         def fill(rows: slice) -> None:
             result[rows] = self._matrix[rows] @ V
 
-        self._threads.map(fill, ranges(0, self.n, 4 * STRIP_ROWS, even=False))
+        self._threads.map(fill, ranges(0, self.n, STRIP_ROWS, even=False))
         return result
 
     def columns(self, index: NDArray) -> NDArray:

@@ -100,9 +100,9 @@ TRIAL_STEPS = 20 * TRIED_ROWS
 SMALL_TASK = 2000
 # Limit on steps if the user sets none: badly scaled data could need 1e12 steps.
 MOST_STEPS = 10_000_000
-# Number of problems that are solved at once: enough to fill the matrix products.  A
-# problem that is solved leaves its memory to the next one.
-MOST_ACTIVE = 14
+# Number of problems that are solved at once: enough for many threads.  A problem that
+# is solved leaves its memory to the next one.
+MOST_ACTIVE = 64
 # Rounds for which a row is kept after it left the working sets; few rows come back.
 PATIENCE = 0
 # Largest working set: its Gram matrix should stay in a processor's cache.
