@@ -22,10 +22,19 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# `make bench -- --threads 1,2,4` is short for `make bench ARGS="--threads 1,2,4"`.
+BENCH := $(ARGS) $(filter-out bench,$(MAKECMDGOALS))
 bench: $(VENV)/.bench
-	$(BIN)/python -m benchmarks $(ARGS)
-	$(BIN)/python -m benchmarks.linear $(filter --fast,$(ARGS))
-	$(BIN)/python -m benchmarks.tabular $(filter --fast,$(ARGS))
+	$(BIN)/python -m benchmarks $(BENCH)
+ifeq ($(filter --threads%,$(BENCH)),)
+	$(BIN)/python -m benchmarks.linear $(filter --fast,$(BENCH))
+	$(BIN)/python -m benchmarks.tabular $(filter --fast,$(BENCH))
+endif
+
+ifneq ($(filter bench,$(MAKECMDGOALS)),)
+$(filter-out bench,$(MAKECMDGOALS)):
+	@:
+endif
 
 docs: $(VENV)/.docs
 	rm -rf docs/_generated

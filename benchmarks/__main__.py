@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import scaling
 from benchmarks.cases import CASES, PEERS, select
 from benchmarks.data import missing_data
 from benchmarks.environment import environment
@@ -38,6 +39,10 @@ def _count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
     return value
+
+
+def _counts(text: str) -> list[int]:
+    return sorted({_count(name) for name in _names(text)})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
         "and the same amount, but at least 1000, for the others)",
     )  # fmt: skip
     add(
+        "--threads", type=_counts, default=[], metavar="1,2,4",
+        help="numbers of threads: print how time and its parts go with them, instead "
+        "of comparing peers",
+    )  # fmt: skip
+    add(
         "--output", type=Path, default=RESULTS, metavar="DIR",
         help="folder for the results (default: benchmarks/results)",
     )  # fmt: skip
@@ -101,6 +111,37 @@ def _write(facts: list[dict[str, Any]], path: Path) -> None:
     write_file(path.with_suffix(".md"), markdown(facts))
 
 
+def _scale(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    """Print the table of times by number of threads."""
+    problem = scaling.missing(arguments.fast)
+    if problem:
+        parser.error(problem)
+    try:
+        found = scaling.measure(
+            arguments.threads,
+            _say,
+            cases=arguments.cases,
+            peers=arguments.peers,
+            repeats=arguments.repeats or (1 if arguments.fast else 3),
+            is_fast=arguments.fast,
+            cache_mb=arguments.cache_size or 4000.0,
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        return 130
+    if not found:
+        return 1
+    path = arguments.output / f"{time.strftime('%Y-%m-%d-%H%M%S')}-threads.jsonl"
+    place = environment()
+    lines = "".join(json.dumps(f | {"environment": place}) + "\n" for f in found)
+    write_file(path, lines, makes_folder=True)
+    write_file(path.with_suffix(".md"), scaling.markdown(found))
+    scaling.show(console, found)
+    _say(f"Results are in {path} and {path.with_suffix('.md').name}")
+    return 0
+
+
 def main() -> int:
     """Run the program; the exit status is 130 after Ctrl-C, 2 for a wrong call."""
     parser = _parser()
@@ -112,6 +153,8 @@ def main() -> int:
         lines = arguments.report.read_text().splitlines()
         show(console, [json.loads(line) for line in lines])
         return 0
+    if arguments.threads:
+        return _scale(parser, arguments)
     try:
         cases = select(arguments.cases, arguments.peers, arguments.fast)
     except ValueError as error:
