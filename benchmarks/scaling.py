@@ -26,6 +26,7 @@ from rich.table import Table
 
 from benchmarks.cases import Case, Setting
 from benchmarks.data import Data, covtype_like, load, missing_files
+from benchmarks.memory import claim_memory
 
 __all__ = ["CASES", "PARTS", "markdown", "measure", "missing", "show"]
 
@@ -139,6 +140,7 @@ def _worker(job: dict[str, Any]) -> None:
         data = _data(problem)
         options = {**problem.setting._asdict(), "cache_size": job["cache_mb"], **more}
         SVC(**options).fit(data.X[:WARM_ROWS], data.y[:WARM_ROWS]).predict(data.X_test)
+        claim_memory()
         fits, predictions = [], []
         for _ in range(job["repeats"] + 1):  # the first is to warm up
             started = time.perf_counter()

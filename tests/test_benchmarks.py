@@ -267,3 +267,25 @@ def test_solvers_on_tables_are_compared():
         assert answer[f"{n} steps of decompose / steps of smo"] <= 2
         assert answer[f"{n} auto / better of smo and decompose"] > 0
         assert answer[f"{n} scikit-learn / auto"] > 0
+
+
+def test_time_by_number_of_threads(tmp_path):
+    program = [sys.executable, "-m", "benchmarks", "--threads", "2,1", "--fast"]
+    done = subprocess.run(
+        [*program, "--output", tmp_path], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Parts of a fit" in done.stdout
+    (file,) = tmp_path.glob("*-threads.jsonl")
+    facts = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [fact["threads"] for fact in facts] == [1, 2]
+    for fact in facts:
+        assert fact["fit_seconds"] > 0 and fact["predict_seconds"] > 0
+        assert {"checks", "steps", "certificates", "rest"} <= set(fact["parts"])
+        assert min(fact["parts"].values()) > -1e-3
+    table = file.with_suffix(".md").read_text()
+    assert "| digits | 1 |" in table and "| 100% |" in table
+    wrong = subprocess.run(
+        [*program, "--cases", "none"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert wrong.returncode == 2 and "digits" in wrong.stderr

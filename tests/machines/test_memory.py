@@ -126,6 +126,20 @@ def test_a_fit_stays_within_the_budget(data, name):
     assert peak <= CACHE_SIZE * 2**20 + allowance(X, n_variables * N)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "name", ["two classes", "one-vs-one", "decompose", "a sum of kernels", "kernel PCA"]
+)
+def test_many_threads_stay_within_the_budget(data, name):
+    """Scratch memory is divided among threads, however many there are."""
+    machine, kind, n_variables = MACHINES[name]
+    X, t = data
+    targets = {"two": t > 0, "four": classes(t)}
+    machine.set_params(cache_size=CACHE_SIZE, n_jobs=16)
+    peak = peak_above_start(lambda: machine.fit(X, targets.get(kind)))
+    assert peak <= CACHE_SIZE * 2**20 + allowance(X, n_variables * N)
+
+
 @pytest.mark.parametrize(
     ("machine", "cache_size"),
     [
