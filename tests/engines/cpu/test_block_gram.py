@@ -62,6 +62,7 @@ def test_the_way_does_not_matter(rng, monkeypatch, n_jobs, probability):
     settings = dict(tol=1e-7, n_jobs=n_jobs, probability=probability, random_state=0)
     with monkeypatch.context() as patch:
         patch.setattr(solvers, "WHOLE_LIMIT", 0)
+        patch.setattr(solvers, "WHOLE_LIMIT_MORE", 0)
         by_blocks = SVC(**settings).fit(X, y)
     monkeypatch.setattr(solvers, "SMALL_TASK", 0)
     whole = SVC(**settings).fit(X, y)
@@ -79,6 +80,7 @@ def test_a_small_budget_is_kept(rng, monkeypatch):
 
     monkeypatch.setattr(solvers, "BlockGram", refuse)
     monkeypatch.setattr(solvers, "WHOLE_LIMIT", 0)
+    monkeypatch.setattr(solvers, "WHOLE_LIMIT_MORE", 0)
     X = rng.standard_normal((900, 3))
     y = np.arange(900) % 6
     model = SVC(cache_size=0.5, tol=0.5).fit(X, y)

@@ -252,7 +252,7 @@ def test_takes_at_most_twice_the_steps_of_the_pair_solver(kind, seed):
 def test_members_that_moved_last_stay():
     X, problem = hard_problem(300, 0)
     rows = []
-    with Threads(1) as threads:
+    with Threads(2) as threads:  # which share the steps of a round
         gram = make_gram("whole", X, threads)
         task = Task(problem, [0], [0, 300])
         improve = task.improve
