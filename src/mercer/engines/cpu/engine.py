@@ -70,6 +70,11 @@ class CpuEngine:
             self._threads.stop = self.stop
         return self._threads
 
+    @property
+    def count(self) -> int:
+        """The number of threads."""
+        return self.threads.count
+
     def map(
         self,
         function: Callable[[Any], Any],

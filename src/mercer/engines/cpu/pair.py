@@ -61,6 +61,7 @@ __all__ = [
     "TilePair",
     "as_operand",
     "columns_key",
+    "release_scratch",
     "scratch_of_thread",
 ]
 
@@ -352,6 +353,11 @@ _own = _Own()
 def scratch_of_thread() -> Scratch:
     """Return the scratch memory of the calling thread; its last tile is gone."""
     return _own.scratch.reset()
+
+
+def release_scratch() -> None:
+    """Free the scratch memory of the calling thread."""
+    _own.scratch = Scratch()
 
 
 class TilePair(Pair):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from math import isqrt
 from typing import Any, NamedTuple, Protocol
@@ -24,7 +25,12 @@ from scipy import sparse
 
 from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.gaussian import apply_sides, fill_triangle, sides_of
-from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
+from mercer.engines.cpu.pair import (
+    Operand,
+    TilePair,
+    release_scratch,
+    scratch_of_thread,
+)
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.pair import columns_key
 from mercer.runtime.threads import one_blas_thread
@@ -185,6 +191,11 @@ USUAL = Tiling()
 class Workers(Protocol):
     """Threads, or an engine that has some."""
 
+    @property
+    def count(self) -> int:
+        """The number of threads."""
+        ...
+
     def map(
         self,
         function: Callable[[Any], Any],
@@ -341,6 +352,8 @@ class Tiles:
         if self._has_function:
             return self._threads.map(lambda every: [work(j) for j in every], [jobs])[0]
         limit = self.tiling.at_once if at_once is None else at_once
+        if limit is not None and limit < self._threads.count:
+            return self._threads.map(partial(_freeing, work), jobs, at_once=limit)
         return self._threads.map(work, jobs, at_once=limit)
 
     def team(self, function: Callable[[], None], n_jobs: int) -> None:
@@ -348,8 +361,11 @@ class Tiles:
         if self._threads is None:
             with np.errstate(over="ignore", invalid="ignore"):
                 function()
-        else:
-            self._threads.team(function, n_jobs, self.tiling.at_once)
+            return
+        limit = self.tiling.at_once
+        if limit is not None and limit < self._threads.count:
+            function = partial(_freeing, function)
+        self._threads.team(function, n_jobs, limit)
 
     def triangle(
         self,
@@ -415,6 +431,18 @@ class Tiles:
                     visit(rows, columns, k, values)
 
         self.run(work, [(group, *strip) for group in groups for strip in strips])
+
+
+def _freeing(work: Callable[..., Any], *job: Any) -> Any:
+    """Do a job and free the scratch memory.
+
+    Where there is no room for the scratch memory of all threads, those that have some
+    may be others each time.
+    """
+    try:
+        return work(*job)
+    finally:
+        release_scratch()
 
 
 def _by_columns(kernels: Sequence[Kernel]) -> list[tuple[list[int], bool]]:
