@@ -29,6 +29,8 @@ autosummary_generate = True
 exclude_patterns = ["_build", "_ext"]
 html_theme = "furo"
 html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 html_title = f"Mercer {version}"
 # Docstrings of base classes refer to labels of scikit-learn's own pages.
 suppress_warnings = ["ref.ref", "ref.term"]
