@@ -65,3 +65,9 @@ def test_the_citation_names_this_version():
     version = (ROOT / "src/mercer/__init__.py").read_text()
     (number,) = re.findall(r'__version__ = "(.+)"', version)
     assert f"version: {number}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_tables_are_those_of_the_committed_results():
+    command = [sys.executable, ROOT / "tools/figures.py", "--check"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr

@@ -111,8 +111,8 @@ def table(results: list[Facts]) -> str:
     runs = max(facts.get("repeats", 0) for facts in results)
     foot = (
         f"{place['cores']} cores of {place['cpu']}, Python {versions['python']}, "
-        f"{named}; {place['date'][:10]}, commit {place['commit'][:10]}; medians of up to "
-        f"{runs} "
+        f"{named}; {place['date'][:10]}, commit {place['commit'][:10]}; medians of up "
+        f"to {runs} "
         "runs, peers in turn, warm. In brackets: how many times Mercer's time. The KKT "
         "gap is Mercer's, computed from scratch in double precision where the table of "
         "results has it, and so is the peak memory of the process."

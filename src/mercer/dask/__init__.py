@@ -9,7 +9,7 @@ try:
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "mercer.dask needs Dask, which is not installed: pip install 'mercer[dask]'"
+        "mercer.dask needs Dask, which is not installed: pip install dask distributed"
     ) from error
 
 from mercer.dask.machines import DaskOneClassSVM, DaskSVC, DaskSVR

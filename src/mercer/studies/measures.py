@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import event
 from numpy.typing import NDArray
+
+from mercer.core.jit import event
 
 __all__ = [
     "Fitted",

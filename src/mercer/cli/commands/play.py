@@ -78,7 +78,7 @@ def _server() -> Any:
     except ModuleNotFoundError as error:
         raise UsageFailure(
             f"the playground needs the package {error.name}, which is not installed. "
-            "Install it: pip install 'mercer[play]'"
+            "Install what it needs: pip install starlette uvicorn websockets"
         ) from error
     return server
 
