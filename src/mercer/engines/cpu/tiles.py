@@ -230,7 +230,7 @@ def plan_tiles(
     per_value = _bytes_per_value(kernels, operand, shared, has_function)
     wanted = int(TILE_VALUES * per_value)
     part = budget // TILES_PART
-    workers = count_workers(part, int(SMALL_TILE * per_value))
+    workers = count_workers(part, wanted)
     workers = 1 if has_function else workers
     room = divide(part, wanted, workers)
     total = min(part, workers * room.each)
