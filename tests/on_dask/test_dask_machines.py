@@ -208,7 +208,15 @@ def test_a_worker_that_joins_gets_work(client, cluster, data, monkeypatch):
     assert_same(model, SVC(C=3.0, tol=1e-6).fit(data["X"], data["two"]), 1e-10)
 
 
-def test_an_interrupt_leaves_the_cluster_clean(client, data):
+@pytest.fixture
+def heeds_interrupts():
+    """Let SIGINT interrupt, also where the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_leaves_the_cluster_clean(client, data, heeds_interrupts):
     X, y = chunked(data["X"]), chunked(data["two"])
 
     def interrupt():
