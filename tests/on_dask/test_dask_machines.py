@@ -210,7 +210,7 @@ def test_a_worker_that_joins_gets_work(client, cluster, data, monkeypatch):
 
 @pytest.fixture
 def heeds_interrupts():
-    """Let SIGINT interrupt, also where the tests run in the background and ignore it."""
+    """Let SIGINT interrupt, also where tests run in the background and ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
