@@ -5,10 +5,9 @@ import pytest
 
 from certificate import certify
 from mercer import SVC, SVR, NuSVC, OneClassSVM
-from mercer.core import smo
 from mercer.core.problem import c_svc
 from mercer.core.problem import certify as certify_problem
-from mercer.engines.cpu import certificates, decompose
+from mercer.engines.cpu import certificates
 from mercer.engines.cpu import solve as solving
 from mercer.engines.cpu.certificates import near_rows
 from mercer.engines.cpu.decompose import Task
@@ -95,25 +94,43 @@ def overlapping(n, n_classes=2):
     )
 
 
+@pytest.fixture
+def solvers_and_types(monkeypatch):
+    """Note the types of the matrices on which compiled solvers take pair steps."""
+    seen = set()
+    solve, improve, play = solving.solve_and_polish, Task.improve, Task.play
+
+    def on_whole(K, *arguments):
+        seen.add(("smo", K.dtype.name))
+        return solve(K, *arguments)
+
+    def on_working_set(step):
+        def noted(task, *arguments):
+            seen.add(("decompose", task._square.dtype.name))
+            return step(task, *arguments)
+
+        return noted
+
+    monkeypatch.setattr(solving, "solve_and_polish", on_whole)
+    monkeypatch.setattr(Task, "improve", on_working_set(improve))
+    monkeypatch.setattr(Task, "play", on_working_set(play))
+    return seen
+
+
 @pytest.mark.parametrize("solver", ["smo", "decompose"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_gradients_are_renewed_in_double_precision(solver, n_classes, monkeypatch):
+def test_gradients_are_renewed_in_double_precision(
+    solver, n_classes, solvers_and_types, monkeypatch
+):
     X, y = overlapping(2100, n_classes)
-    seen, renewed = set(), []
-    for module in (smo, decompose):
-        solve = module.minimise_pairs
-        monkeypatch.setattr(
-            module,
-            "minimise_pairs",
-            lambda K, *a, solve=solve: seen.add(K.dtype.name) or solve(K, *a),
-        )
+    renewed = []
     renew = certificates._renew
     monkeypatch.setattr(
         certificates, "_renew", lambda *a: renewed.append(len(a[3])) or renew(*a)
     )
     C, gamma, tol = 300.0, 0.5, 1e-4
     model = SVC(C=C, gamma=gamma, tol=tol, solver=solver).fit(X, y)
-    assert seen == {"float32"}
+    assert solvers_and_types == {(solver, "float32")}
     assert renewed
     assert max(renewed) < len(X)  # not where it does not matter
     assert model.converged_
@@ -125,16 +142,11 @@ def test_gradients_are_renewed_in_double_precision(solver, n_classes, monkeypatc
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_double_precision_where_renewing_is_not_enough(monkeypatch):
+def test_double_precision_where_renewing_is_not_enough(solvers_and_types, monkeypatch):
     X, y = overlapping(2100)
-    seen = set()
-    solve = smo.minimise_pairs
-    monkeypatch.setattr(
-        smo, "minimise_pairs", lambda K, *a: seen.add(K.dtype.name) or solve(K, *a)
-    )
     monkeypatch.setattr(certificates, "MOST_RENEWALS", 0)
     model = SVC(C=300.0, gamma=0.5, tol=1e-4, solver="smo").fit(X, y)
-    assert seen == {"float32", "float64"}
+    assert solvers_and_types == {("smo", "float32"), ("smo", "float64")}
     assert model.converged_
 
 
