@@ -17,6 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mercer.runtime.writing import write_file
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ("README.md", "docs/benchmarks.md")
@@ -136,7 +138,7 @@ def main(arguments: list[str]) -> int:
             continue
         stale.append(page)
         if "--check" not in arguments:
-            path.write_text(wanted, encoding="utf-8")
+            write_file(path, wanted)
     if stale and "--check" in arguments:
         sys.stderr.write(
             f"The tables of {', '.join(stale)} are not those of the committed results. "

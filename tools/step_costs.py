@@ -12,6 +12,7 @@ import json
 import sys
 from pathlib import Path
 
+from mercer.runtime.writing import write_file
 from mercer.studies.report.costs import MEASURED
 
 
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> None:
         for name, seconds in read(Path(folder)).items():
             own[name] = round(min(seconds, own.get(name, seconds)), 2)
     text = json.dumps(known | fresh, indent=1, ensure_ascii=False, sort_keys=True)
-    MEASURED.write_text(text + "\n", encoding="utf-8")
+    write_file(MEASURED, text + "\n")
 
 
 if __name__ == "__main__":

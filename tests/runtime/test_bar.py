@@ -131,8 +131,9 @@ def test_what_verbose_of_a_search_means(terminal, caplog, verbose):
 
 
 def run_steps():
+    costs = {("digits", step): 2.0 for step in ("first", "second", "third")}
     watcher = BarWatcher()
-    with watcher.watch(3):
+    with watcher.watch(costs):
         watcher.skip("digits", "first")
         watcher.begin("digits", "second")
         watcher.end("digits", Outcome("second", "done", 2.0))
@@ -143,14 +144,14 @@ def run_steps():
 def test_steps_of_studies_are_drawn(terminal):
     run_steps()
     drawn = terminal.export_text()
-    assert "2 of 3: 2.0 s for digits: second" in drawn
+    assert "2 of 3: 2.0 s for digits: second; almost done" in drawn
     assert "3 of 3: 3.0 s for digits: third: failed" in drawn
-    assert "3 of 3 steps" in drawn
+    assert "100 of 100 %" in drawn
 
 
 def test_steps_of_studies_are_written(lines):
     run_steps()
     written = lines()
-    assert "[reproduce] 2 of 3: 2.0 s for digits: second" in written
+    assert "[reproduce] 2 of 3: 2.0 s for digits: second; almost done" in written
     assert "[reproduce] 3 of 3: 3.0 s for digits: third: failed" in written
-    assert written[-1].endswith("3 of 3 steps")
+    assert written[-1].endswith("100 of 100 %")
