@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 import mercer
 from mercer import images
@@ -58,7 +58,7 @@ def test_sound_models_pass(name, as_sparse, tmp_path):
         X = sparse.csr_array(X)
     if kind.__module__.startswith("mercer.images"):
         X = np.random.default_rng(0).random((12, 16, 16))
-        y = None
+        y = np.arange(12) % 3 if is_classifier(kind()) else None
     if kind in (images.ToGrey,):
         X = np.stack([X] * 3, axis=-1)
     model = fitted(kind, X, y, **given)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
@@ -25,6 +25,8 @@ ESTIMATORS = {
     "NuSVR": mercer.NuSVR(),
     "OneClassSVM": mercer.OneClassSVM(),
     "SVDD": mercer.SVDD(),
+    "LinearSVC": mercer.LinearSVC(),
+    "LinearSVR": mercer.LinearSVR(),
     "MKLClassifier": mercer.MKLClassifier(KERNELS),
     "MKLRegressor": mercer.MKLRegressor(KERNELS),
     "PCA": mercer.PCA(3),
@@ -38,13 +40,16 @@ ESTIMATORS = {
         mercer.SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=2, cv=2, random_state=0
     ),
     "Deskew": images.Deskew(),
+    "Distort": images.Distort(random_state=0),
     "GaussianBlur": images.GaussianBlur(),
     "GaussianProjection": images.GaussianProjection(),
     "HOG": images.HOG(cell_size=4),
     "MedianFilter": images.MedianFilter(),
+    "PatchFeatures": images.PatchFeatures(4, 8, 2, n_patches=200, random_state=0),
     "Rescale": images.Rescale(),
     "ToGrey": images.ToGrey(),
     "Trim": images.Trim(),
+    "VirtualSVC": images.VirtualSVC(n_copies=1, random_state=0),
     "Views": images.Views(raw="passthrough", trimmed=images.Trim()),
 }
 every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
@@ -59,7 +64,8 @@ def data(name, seed):
     """Return samples and targets; other seeds have other sizes and labels."""
     rng = np.random.default_rng(seed)
     if hasattr(images, name):
-        return rng.uniform(size=(8, 12 + 4 * seed, 12)), None
+        X = rng.uniform(size=(8, 12 + 4 * seed, 12))
+        return X, np.arange(8) % 2 if is_classifier(ESTIMATORS[name]) else None
     X = rng.normal(size=(N + 10 * seed, 5 + seed))
     if name.endswith("SVR") or name == "MKLRegressor":
         return X, X[:, 0] + 0.1 * rng.normal(size=len(X))
