@@ -11,8 +11,11 @@ from mercer.core.smo import (
     CHECK_EVERY,
     Outcome,
     Rows,
+    _same_type,
+    _solve_and_polish,
     minimise_pairs,
     minimise_whole,
+    solve_and_polish,
     solve_whole,
 )
 
@@ -287,6 +290,27 @@ def test_rows_are_put_together_when_they_are_needed(dtype):
             assert matrix.ready[used].all()
             assert not matrix.ready.all()
             np.testing.assert_array_equal(matrix.square[used], K[used])
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_a_read_only_matrix_is_solved_in_place(n, tmp_path):
+    K, problem = classification(1, n, C=10.0)
+    np.save(tmp_path / "gram.npy", K)
+    mapped = np.load(tmp_path / "gram.npy", mmap_mode="r")
+    found, compiled = [], []
+    for matrix in (K, mapped):
+        beta, f, flag = np.zeros(n), np.zeros(n), np.zeros(1, np.uint8)
+        solve_and_polish(
+            matrix, layout(problem), problem, beta, f, 1e-3, 10**6, flag, shrinking=True
+        )
+        found.append(beta)
+        compiled.append(
+            len(minimise_whole.signatures) + len(_solve_and_polish.signatures)
+        )
+    assert np.array_equal(*found)
+    assert compiled[0] == compiled[1]  # nothing is compiled once more
+    assert np.shares_memory(_same_type(mapped), mapped)
+    assert not mapped.flags.writeable
 
 
 def test_shrinking_does_not_change_the_solution():

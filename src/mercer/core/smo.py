@@ -99,7 +99,27 @@ class Rows(NamedTuple):
         """Return ``matrix[rows][:, rows]``, to be filled into ``square``."""
         ready, places = np.zeros(len(rows), np.uint8), rows.astype(np.uint64)
         nothing = np.empty((0, 0), dtype=square.dtype)
-        return cls(square, diag, ready, places, matrix, nothing, nothing, 0)
+        larger = _same_type(matrix)
+        return cls(square, diag, ready, places, larger, nothing, nothing, 0)
+
+
+class _Memory:
+    """The memory of a matrix, which stays alive as long as views of it do."""
+
+    def __init__(self, matrix: NDArray):
+        self._matrix = matrix
+        address = matrix.ctypes.data, False
+        self.__array_interface__ = {**matrix.__array_interface__, "data": address}
+
+
+def _same_type(K: NDArray) -> NDArray:
+    """Return a matrix that compiled code only reads, without the mark that it must.
+
+    A mapped file or a frame of pandas is read-only, which to Numba is another type:
+    all solvers would be compiled once more for it, and those that can fill rows of a
+    matrix would not compile.
+    """
+    return K if K.flags.writeable else np.asarray(_Memory(K))
 
 
 @jit
@@ -638,7 +658,9 @@ def solve_whole(
     copy takes at most ``room`` bytes.
     """
     most = most_active(len(beta), shrinking, room, K.dtype)
-    run: Any = _minimise_rows if isinstance(K, Rows) else minimise_whole
+    run: Any = _minimise_rows
+    if not isinstance(K, Rows):
+        run, K = minimise_whole, _same_type(K)
     return Outcome(*run(K, where, problem, beta, f, tol, max_iter, stop, most))
 
 
@@ -667,6 +689,7 @@ def solve_and_polish(
     if isinstance(K, Rows):
         fill_rows(K, np.arange(len(K.square)))
         K = K.square
+    K = _same_type(K)
     return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
 
 
