@@ -426,8 +426,9 @@ def snapshot(race: SolverRace, message: Mapping[str, Any]) -> Answer:
 _WHY = {
     "wss1": "The pair violates most: point {i} may grow and has the least gradient, "
     "point {j} may shrink and has the largest.",
-    "wss2": "Point {i} may grow and has the least gradient. Of the points that may "
-    "shrink, {j} promises the largest gain, (difference of gradients)² / curvature.",
+    "wss2": "Point {i} may grow and has the least gradient. Among the points that "
+    "may shrink, {j} promises the largest gain, (difference of gradients)² / "
+    "curvature.",
     "platt": "The sweep came to a point that violates; its partner is at the farther "
     "threshold. Points looked at since the last step: {looked}.",
     "random": "The pair was drawn at random and violates. Pairs drawn since the last "

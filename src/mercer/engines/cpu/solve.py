@@ -486,8 +486,8 @@ def _wants_whole(
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
     """Estimate which share of the samples become support vectors.
 
-    It is found out on some of the samples.  Of more samples fewer become support
-    vectors, in proportion; the limits allow for that.
+    It is found out on some of the samples.  If there are more samples, a smaller share
+    of them become support vectors; the limits allow for that.
     """
     task = tasks[0]
     has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0

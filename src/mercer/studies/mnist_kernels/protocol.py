@@ -195,8 +195,8 @@ STATEMENT: dict[str, Any] = {
             {"folds": "folds %", "chosen": "chosen"},
             ("folds",),
             note="The clean-up is chosen with K1, RBF on pixels, one-vs-one; the cells "
-            "with K2, RBF on HOG; MKL’s λ by largest margin. Of equals the first is "
-            "taken.",
+            "with K2, RBF on HOG; MKL’s λ by largest margin. If several are "
+            "equal, the first is taken.",
         ),
         ResultTable(
             "weights",
