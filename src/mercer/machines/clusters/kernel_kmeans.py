@@ -251,7 +251,7 @@ class KernelKMeans(
             samples = FeatureSamples(product, weight, self._is_normalized(), work)
             starts = make_starts(self.init, self.n_init, samples, k, random, threads)
             found = samples.iterate(starts, k, self.max_iter, progress)
-            best = min(found, key=lambda part: part.inertia)
+            best = samples.best(found)
             self._keep_means(samples, best.labels)
         progress.finish("inertia", best.inertia)
         self.X_fit_ = np.empty((0, 0)) if self._is_precomputed() else X

@@ -22,7 +22,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.machines.clusters.lloyd import Clustering, Lloyd
+from mercer.machines.clusters.lloyd import Clustering, Lloyd, is_lower
 from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
@@ -189,7 +189,9 @@ class KMeans(
                     found = samples.run(
                         start, self.max_iter, self.tol * variance, progress
                     )
-                    if best is None or found.inertia < best.inertia:
+                    if best is None or is_lower(
+                        found.inertia, best.inertia, samples.total
+                    ):
                         best = found
                     if progress.ended:
                         break

@@ -17,12 +17,22 @@ from mercer.core.lloyd import assign, decide, gather, give_way, move_between
 from mercer.kernels.pair import squared_norms
 from mercer.runtime.threads import Threads
 
-__all__ = ["Clustering", "Lloyd"]
+__all__ = ["Clustering", "Lloyd", "is_lower"]
 
 # Number of samples in one piece of work for a thread.
 ROWS = 1024
 # Least number of samples in a part of a sum, and largest number of parts.
 LEAST_SHARE, MOST_SHARES = 4096, 8
+
+
+def is_lower(inertia: float, than: float, total: float) -> bool:
+    """Return whether an objective is lower than another by more than rounding.
+
+    ``total`` is the sum of squares from which objectives are subtracted.  Two starts
+    that find the same clusters differ by rounding alone.  The first of them is kept, so
+    that the last bits of the samples do not decide how clusters are numbered.
+    """
+    return inertia < than - 1e-12 * abs(total)
 
 
 class Clustering(NamedTuple):
@@ -46,7 +56,7 @@ class Lloyd:
         self._threads = threads
         self._is_sparse = sparse.issparse(X)
         self.n, self.d = X.shape
-        self._total = float(weight @ self.norms)
+        self.total = float(weight @ self.norms)
         # This bounds the relative error of an inner product of d terms, summed in
         # blocks.
         self._error = float(np.finfo(X.dtype).eps) * (4.0 + np.sqrt(self.d))
@@ -165,7 +175,7 @@ class Lloyd:
     def _inertia(self, centers: NDArray, state: _State) -> float:
         cross = float(np.einsum("ij,ij->", centers, state.sums))
         own = float(state.counts @ np.einsum("ij,ij->i", centers, centers))
-        return max(self._total - 2.0 * cross + own, 0.0)
+        return max(self.total - 2.0 * cross + own, 0.0)
 
     def _means(self, centers: NDArray, state: _State) -> NDArray:
         """Return the new centres; an empty cluster gets a far sample."""
