@@ -36,11 +36,10 @@ from mercer.machines.svc import SVC
 from mercer.machines.svr import SVR
 from mercer.multiclass.calibration import fit_sigmoid
 from mercer.multiclass.codes import make_code
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR"]
 

@@ -19,11 +19,10 @@ from mercer.images.distort import Distort
 from mercer.images.views import as_rows
 from mercer.kernels.views import NamedColumns, name_columns
 from mercer.machines.svc import SVC
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import Lines
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import fit_method, validate_data
 
 __all__ = ["VirtualSVC"]
 

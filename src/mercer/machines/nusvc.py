@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, nu_svc
 from mercer.machines.base.classifier import KernelClassifier
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import fit_method
 
 __all__ = ["NuSVC"]
 

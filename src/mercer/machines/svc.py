@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, c_svc
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import fit_method
 
 __all__ = ["SVC"]
 

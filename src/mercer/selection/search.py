@@ -16,7 +16,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from mercer.machines.base.machine import KernelMachine
-from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import (
     BaseLibSVM,
@@ -30,6 +29,7 @@ from mercer.runtime.scikit_learn import (
 )
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import all_or_nothing
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     MACHINES,

@@ -23,13 +23,12 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.machines.clusters.lloyd import Clustering, Lloyd, is_lower
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import validate_samples
+from mercer.runtime.validation import fit_method, validate_samples
 
 __all__ = ["KMeans"]
 

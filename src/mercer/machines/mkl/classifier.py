@@ -11,9 +11,9 @@ from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["MKLClassifier"]
 
