@@ -219,7 +219,7 @@ class HostCard(Card):
     limit : int, default=None
         Bytes of memory that the card has.
     twins : dict, default=None
-        What each compiled function does, in NumPy: ``twin(grid, block, arguments)``.
+        What each compiled function does, in NumPy: ``twin(grid, block, *arguments)``.
     """
 
     name = "The stand-in for a card"
@@ -298,7 +298,7 @@ class HostCard(Card):
         def launch(grid: tuple, block: tuple, arguments: tuple) -> None:
             check_arguments(self, name, arguments)
             self.launches.append(name)
-            twin(grid, block, tuple(map(self.unwrap, arguments)))
+            twin(grid, block, *map(self.unwrap, arguments))
 
         return launch
 

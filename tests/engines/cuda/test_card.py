@@ -120,9 +120,7 @@ def test_the_stand_in_is_strict():
 
 
 def test_functions_take_scalars_with_a_type_only():
-    card = HostCard(
-        twins={"double": lambda grid, block, args: args[0].__imul__(args[1])}
-    )
+    card = HostCard(twins={"double": lambda grid, block, x, n: x.__imul__(n)})
     there = card.to_card(np.ones(2))
     card.function("double")((1,), (1,), (there, np.float64(3)))
     np.testing.assert_array_equal(card.to_host(there), [3, 3])

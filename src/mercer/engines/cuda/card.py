@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.engines.cuda import sources
+
 __all__ = [
     "Card",
     "CudaCard",
@@ -36,8 +38,6 @@ Launch = Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]
 MARGIN = 0.1
 # Bytes that are left to others at least.
 LEAST_MARGIN = 256 * 2**20
-# How NVRTC compiles the functions.
-OPTIONS = ("--std=c++17",)
 
 _DEVICE = re.compile(r"cuda(?::(\d+))?")
 
@@ -159,8 +159,9 @@ class CudaCard(Card):
     def function(self, name: str) -> Launch:
         with self._lock, self._device:
             if self._module is None:
-                sources = importlib.import_module("mercer.engines.cuda.sources")
-                self._module = self.xp.RawModule(code=sources.SOURCE, options=OPTIONS)
+                self._module = self.xp.RawModule(
+                    code=sources.SOURCE, options=sources.OPTIONS
+                )
             compiled = self._module.get_function(name)
 
         def launch(grid: tuple, block: tuple, arguments: tuple) -> None:
