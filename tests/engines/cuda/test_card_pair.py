@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import naive
-from cuda_twins import TWINS
+from card_twins import TWINS
 from host_card import HostCard
 from kernel_cases import assert_close, both_types, every_kernel, sample
 from mercer.engines.cuda import operand as operand_module

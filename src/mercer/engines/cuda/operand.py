@@ -1,7 +1,7 @@
 """Samples on a card, and the coordinates in which their distances are computed.
 
-A :class:`CardOperand` is a matrix of samples that is copied to the card when it is first
-needed, together with what kernels derive from its rows. It has the meaning of
+A :class:`CardOperand` is a matrix of samples that is copied to the card when it is
+first needed, together with what kernels derive from its rows. It has the meaning of
 :class:`mercer.engines.cpu.pair.Operand`, with whole arrays in the place of tiles.
 """
 

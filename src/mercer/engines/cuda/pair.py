@@ -20,7 +20,7 @@ from mercer.kernels.pair import Pair
 
 __all__ = ["CardPair", "kernel_block", "kernel_diagonal", "parts", "whole_gram"]
 
-# Bytes of sparse rows that are made dense at once, for a product with other sparse rows.
+# Bytes of sparse rows that are made dense at once, for a product with sparse rows.
 DENSE_BYTES = 64 * 2**20
 # Bytes of a part of a whole matrix that is computed at once.
 PART_BYTES = 256 * 2**20
@@ -85,7 +85,7 @@ class CardPair(Pair):
         return self._free
 
     def _whole_power(self, base: Any, exponent: int) -> Any:
-        """Return a power by squaring: exact signs, and fewer roundings than exp(log)."""
+        """Return a power by squaring, which keeps signs and takes few roundings."""
         if exponent == 0:
             base.fill(1)
             return base
@@ -150,7 +150,7 @@ class CardPair(Pair):
         return self.once(name, lambda: self._sums_over_columns(name, self.dtype))
 
     def _product(self, X: Any, Z: Any, dtype: np.dtype) -> Any:
-        """Return ``X @ Z.T``, dense; sparse rows on the left are made dense in parts."""
+        """Return ``X @ Z.T``, dense; sparse rows of X are made dense in parts."""
         X, Z = (side if side.dtype == dtype else side.astype(dtype) for side in (X, Z))
         is_sparse = self.card.sparse.issparse
         if not is_sparse(Z):
