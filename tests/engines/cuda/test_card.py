@@ -8,7 +8,8 @@ import pytest
 
 from host_card import HostCard
 from mercer.engines.cuda import card as card_module
-from mercer.engines.cuda.card import card_of, check_device
+from mercer.engines.cuda.card import card_of
+from mercer.runtime.devices import check_device
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:0", "cuda:12"])

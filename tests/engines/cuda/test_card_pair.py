@@ -5,8 +5,6 @@ import pytest
 from scipy import sparse
 
 import naive
-from card_twins import TWINS
-from host_card import HostCard
 from kernel_cases import assert_close, both_types, every_kernel, sample
 from mercer.engines.cuda import operand as operand_module
 from mercer.engines.cuda import pair as pair_module
@@ -20,11 +18,6 @@ from mercer.engines.cuda.pair import (
 )
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
-
-
-@pytest.fixture
-def card():
-    return HostCard(twins=TWINS)
 
 
 @pytest.fixture

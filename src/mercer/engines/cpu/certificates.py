@@ -303,14 +303,17 @@ def refine(
     support: NDArray,
     threads: Workers | None,
     budget: int | None = None,
+    products: Callable[..., list[tuple[NDArray, NDArray]]] | None = None,
 ) -> list[tuple[float, float]]:
     """Return the objective of each machine, and what to add to its dual gap.
 
     Both come from ``f`` on the support vectors in double precision: ``vectors``, of
     which ``support`` are the indices.  The objective is then that of ``beta`` to the
     last digits, and so is the dual gap nearly: samples that are not support vectors
-    hardly add to it.
+    hardly add to it.  Another device has its own ``products``, in the place of
+    :func:`products_on_support`.
     """
+    products = products_on_support if products is None else products
     order = np.argsort(support)
     tasks = []
     for part in parts:
@@ -319,7 +322,7 @@ def refine(
         group = np.zeros(len(row), dtype=np.int64)
         problem = DualProblem(nothing, nothing, nothing, part["beta"], row, group)
         tasks.append(Task(problem, (0,), [0, len(support)]))
-    found = products_on_support([kernel], Operand(vectors), tasks, threads, budget)
+    found = products([kernel], Operand(vectors), tasks, threads, budget)
     answers = []
     for part, task, (rows, values) in zip(parts, tasks, found, strict=True):
         task.f[rows] = values[0]

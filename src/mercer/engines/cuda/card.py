@@ -9,7 +9,6 @@ CuPy, so that the same code runs on machines without a card.
 from __future__ import annotations
 
 import importlib
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.engines.cuda import sources
+from mercer.runtime.devices import card_number
 
 __all__ = [
     "Card",
@@ -26,7 +26,6 @@ __all__ = [
     "Launch",
     "card_of",
     "check_arguments",
-    "check_device",
     "open_card",
 ]
 
@@ -38,8 +37,6 @@ Launch = Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]
 MARGIN = 0.1
 # Bytes that are left to others at least.
 LEAST_MARGIN = 256 * 2**20
-
-_DEVICE = re.compile(r"cuda(?::(\d+))?")
 
 
 class Card:
@@ -193,15 +190,6 @@ def check_arguments(card: Card, name: str, arguments: tuple[Any, ...]) -> None:
             )
 
 
-def check_device(device: Any) -> None:
-    """Refuse what is not the name of a device."""
-    if not (isinstance(device, str) and (device == "cpu" or _DEVICE.fullmatch(device))):
-        raise ValueError(
-            f"Unknown device {device!r}. Available: 'cpu', 'cuda' and 'cuda:N' for the "
-            "card with the number N, from 0."
-        )
-
-
 _opened: dict[int, CudaCard] = {}
 _opening = threading.Lock()
 
@@ -219,11 +207,7 @@ def open_card(index: int) -> Card:
 
 def card_of(device: str) -> Card:
     """Return the card that "cuda" or "cuda:N" names."""
-    check_device(device)
-    found = _DEVICE.fullmatch(device)
-    if found is None:
-        raise ValueError(f"device={device!r} is not a graphics card.")
-    return open_card(int(found[1] or 0))
+    return open_card(card_number(device))
 
 
 def _import_cupy() -> Any:

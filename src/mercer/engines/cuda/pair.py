@@ -212,12 +212,18 @@ def kernel_diagonal(kernel: Kernel, operand: CardOperand) -> NDArray[np.float64]
     return np.asarray(kernel.diagonal(operand.host), dtype=np.float64)
 
 
-def whole_gram(kernel: Kernel, operand: CardOperand) -> Any:
-    """Return all values of the samples of an operand on the card, exactly symmetric."""
+def whole_gram(
+    kernel: Kernel, operand: CardOperand, part_bytes: int | None = None
+) -> Any:
+    """Return all values of the samples of an operand on the card, exactly symmetric.
+
+    Strips of rows are computed of so many bytes at once.
+    """
+    part_bytes = PART_BYTES if part_bytes is None else part_bytes
     xp, n = operand.card.xp, len(operand)
     dtype = operand.dtype
     K = xp.empty((n, n), dtype=dtype)
-    for part in parts(n, n * dtype.itemsize, PART_BYTES):
+    for part in parts(n, n * dtype.itemsize, part_bytes):
         rows, rest = operand.rows(part), operand.rows(slice(part.start, n))
         values = kernel_block(kernel, rows, rest)
         K[part, part.start :] = values
