@@ -13,7 +13,7 @@ from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.tiles import Weights
 from mercer.engines.cuda import engine as engine_module
-from mercer.engines.cuda import products as products_module
+from mercer.engines.cuda import gram_product as products_module
 from mercer.engines.cuda.engine import CudaEngine
 from mercer.engines.engine import engine_of
 from mercer.kernels import RBF, Laplacian

@@ -18,9 +18,9 @@ from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import Progress
 from mercer.engines.cpu.tiles import Weights, coefficient_matrix
 from mercer.engines.cuda.card import Card
+from mercer.engines.cuda.gram_product import CardProduct
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import kernel_block, kernel_diagonal, parts, whole_gram
-from mercer.engines.cuda.products import CardProduct
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
