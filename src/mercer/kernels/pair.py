@@ -44,6 +44,11 @@ class Samples:
         return self._X
 
     @property
+    def host(self) -> Samples:
+        """The same rows in the main memory, as NumPy or SciPy keeps them."""
+        return self
+
+    @property
     def dtype(self) -> np.dtype:
         """The floating-point type of the rows."""
         return self.X.dtype
@@ -61,7 +66,10 @@ class Samples:
         return self.keep(key, lambda own: Samples(contiguous(own.X[:, columns])))
 
     def keep(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
-        """Return ``make(self)``, a value for each row, computed at most once."""
+        """Return ``make(self.host)``, a value for each row, computed at most once.
+
+        ``make`` computes with NumPy; the result is where the pair computes.
+        """
         if key not in self._kept:
             self._kept[key] = make(self)
         return self._kept[key]
@@ -101,6 +109,10 @@ class Pair:
 
     def _restricted(self, columns: Any) -> Pair:
         return Pair(self.left.columns(columns), self.right.columns(columns))
+
+    def from_host(self, values: NDArray) -> NDArray:
+        """Return a NumPy array as an array of :attr:`xp`."""
+        return values
 
     def own(self, values: NDArray) -> NDArray:
         """Return ``values`` for the caller to change."""

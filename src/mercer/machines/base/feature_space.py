@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import budget_bytes, given_budget
+from mercer.engines.cpu.tiles import given_budget
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
@@ -100,9 +100,7 @@ class FeatureSpace:
         else:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
-            budget = budget_bytes(self.cache_size)
-            operand = engine.operand(X, order)
-            product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
+            product = engine.product(self.kernel_, X, order, self.cache_size, work)
         check_finite("kernel values", product.sums)
         return product
 

@@ -288,7 +288,7 @@ class KernelPCA(
         with engine_of(X, n_jobs=self.n_jobs) as engine:
             order = None
             if not self._is_precomputed():
-                order = engine.operand(X).good_order()
+                order = engine.good_order(X)
             product = self._product(X, engine, SMALL, order, room)
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
