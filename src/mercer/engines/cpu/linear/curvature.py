@@ -24,8 +24,6 @@ NARROW = 256
 # inverse squared length of a sample.  It only shortens steps, and makes the matrix
 # definite where no variable of a group is free.
 LEAST_PENALTY = 1e-7
-# Bytes for the matrices that are kept from round to round.
-KEPT_BYTES = 1 << 30
 
 
 class Curvature:
