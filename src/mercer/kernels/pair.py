@@ -29,6 +29,8 @@ __all__ = [
 
 # Sparse matrices with at most this many entries, zeros included, are made dense.
 SMALL = 2**20
+# Stands for a sum of 0 in a denominator.
+TINY = np.finfo(np.float64).tiny
 
 
 class Samples:
@@ -132,11 +134,14 @@ class Pair:
         """Return ``(scale * values + shift) ** exponent``, a whole number >= 0."""
         base = scale * values + shift
         # Few multiplications take less time than the power of a real number.
-        return reduce(np.multiply, repeat(base, exponent), np.ones_like(base))
+        if exponent == 0:
+            return np.ones_like(base)
+        return reduce(np.multiply, repeat(base, exponent))
 
     def exponential(self, values: NDArray, gamma: float) -> NDArray:
         """Return ``exp(-gamma * values)`` for values >= 0."""
-        return np.exp(-gamma * values)
+        found = -gamma * values
+        return np.exp(found, out=found)
 
     def gaussian(self, gamma: float) -> NDArray:
         """Return ``exp(-gamma * squared distance)``."""
@@ -171,11 +176,13 @@ class Pair:
     def chi2(self) -> NDArray:
         """Return the sums of ``(x_k - z_k)**2 / (x_k + z_k)``, where 0 / 0 is 0."""
 
-        def terms(x: NDArray, z: NDArray) -> NDArray:
-            total, found = x + z, (x - z) ** 2
-            return np.divide(found, total, out=found, where=total > 0)
+        def quotients(x: NDArray, z: NDArray) -> NDArray:
+            terms, total = x - z, x + z
+            terms *= terms
+            terms /= np.maximum(total, TINY, out=total)
+            return terms
 
-        return self._sums("chi2", terms)
+        return self._sums("chi2", quotients)
 
     def _sides(self) -> tuple[Samples, Samples]:
         return self.left, self.right

@@ -38,7 +38,7 @@ from mercer.selection.candidates import (
     not_shared,
     within_budget,
 )
-from mercer.selection.evaluation import Evaluation
+from mercer.selection.evaluation import Evaluation, bar_of
 
 __all__ = ["GridSearchCV", "RandomizedSearchCV", "Sharing"]
 
@@ -195,7 +195,7 @@ class SharedSearch(BaseSearchCV):
         evaluation: Any = None
         try:
             with (
-                Bar(name, total, int(self.verbose)) as bar,
+                bar_of(name, total, int(self.verbose)) as bar,
                 Threads(self.n_jobs) as threads,
             ):
                 evaluation = self._evaluation(request, threads, bar)
@@ -217,7 +217,9 @@ class SharedSearch(BaseSearchCV):
             insert_error_scores(out, self.error_score)
         return done, [candidates[c] for c in done], out
 
-    def _evaluation(self, request: Request, threads: Threads, bar: Bar) -> Evaluation:
+    def _evaluation(
+        self, request: Request, threads: Threads, bar: Bar | None
+    ) -> Evaluation:
         """Return what evaluates candidates."""
         return Evaluation(request, threads, bar)
 

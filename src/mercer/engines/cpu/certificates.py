@@ -31,7 +31,6 @@ from mercer.kernels.base import Definiteness, Kernel
 
 __all__ = [
     "Values",
-    "all_of",
     "are_convex",
     "are_spoilt",
     "certifying_bytes",
@@ -456,13 +455,6 @@ def _is_convex(
     if not is_definite(values(gram_rows[rows[chosen]]), group):
         return False
     return True if len(chosen) == len(rows) else None
-
-
-def all_of(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return False if a verdict is False, else None if one is None, else True."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
 
 
 def some_rows(rows: NDArray, most: int | None = None) -> NDArray:

@@ -24,7 +24,7 @@ from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import Pair, Samples
 
-__all__ = ["Expansion", "is_small", "solve_small"]
+__all__ = ["Expansion", "is_small", "is_tiny", "solve_small", "whole_matrix"]
 
 # Up to this many samples, a fit is small.
 MOST_SAMPLES = 256
@@ -74,7 +74,7 @@ def solve_small(
     """
     if plan.kernel.definiteness < Definiteness.CONDITIONAL:
         return None
-    K = _matrix(plan)
+    K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
     states = [Solved(np.inf, False, 0)] * len(plan.specs)
@@ -90,25 +90,25 @@ def solve_small(
     return Certified(solutions, True, bool(stop[0]))
 
 
-def _is_plain(X: Any, n: int) -> bool:
+def is_tiny(X: Any, n: int) -> bool:
     """Tell whether the plain pair is the quickest for samples beside n others."""
     return X.shape[0] * X.shape[1] * n <= MOST_DIFFERENCES
 
 
-def _matrix(plan: Plan) -> NDArray[np.float64]:
-    """Return all kernel values, block by block, in double precision."""
-    X = plan.samples[plan.order].astype(np.float64, copy=False)
+def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
+    """Return all kernel values of samples in one piece, in double precision."""
+    X = X.astype(np.float64, copy=False)
     pair: Pair
-    if _is_plain(X, X.shape[0]):
+    if is_tiny(X, X.shape[0]):
         samples = Samples(X)
         pair = Pair(samples, samples)
     else:
         samples = operand = Operand(X)
         pair = TilePair(operand, operand)
-    values = plan.kernel.evaluate(pair)
+    values = kernel.evaluate(pair)
     # Products of a matrix with itself need not be symmetric to the last digit.
     K = 0.5 * (values + values.T)
-    np.fill_diagonal(K, plan.kernel.diagonal(samples))
+    np.fill_diagonal(K, kernel.diagonal(samples))
     return K
 
 
@@ -182,7 +182,7 @@ class Expansion:
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the values of a few samples, shape (m, n_tasks)."""
         pair: Pair
-        if _is_plain(X, len(self.vectors)):
+        if is_tiny(X, len(self.vectors)):
             pair = Pair(Samples(X), self.vectors)
         else:
             if self._operand is None:

@@ -18,7 +18,6 @@ from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
-    all_of,
     are_convex,
     certifying_bytes,
     coarse_part,
@@ -44,7 +43,7 @@ from mercer.engines.cpu.tiles import (
     divide,
     plan_tiles,
 )
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
 from mercer.engines.precision import (
     MOST_FOR_ROUNDING,
     SAFETY,
@@ -63,7 +62,6 @@ __all__ = [
     "Progress",
     "Settings",
     "TaskSpec",
-    "certified",
     "solve_many",
     "solve_plan",
     "tries_single",
@@ -132,18 +130,6 @@ def solve_plan(
         numbers.append(kernel.diagonal(Operand(plan.X)))
     check_finite("dual coefficients or intercepts", *numbers)
     return found._replace(stopped_early=getattr(progress, "stopped_early", False))
-
-
-def certified(
-    plan: Plan, solutions: Sequence[Solution], verdicts: Sequence[bool | None]
-) -> Certified:
-    """Note which machines' problems are convex: if one is not, no gap is a bound."""
-    judged = list(solutions)
-    for k, is_convex in enumerate(verdicts):
-        if is_convex is False:
-            t = k * plan.per_machine
-            judged[t] = judged[t]._replace(dual_gap=np.inf)
-    return Certified(judged, all_of(verdicts))
 
 
 def _arranged(plan: Plan, threads: Threads) -> Operand | WholeGram:

@@ -25,12 +25,12 @@ from mercer.engines.cpu.certificates import (
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.solve import MOST_STEPS, certified, tries_single
+from mercer.engines.cpu.solve import MOST_STEPS, tries_single
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.values import GivenValues, SampleValues, Values
 from mercer.engines.cuda.whole import WholeSolver
 from mercer.engines.cuda.working_sets import WorkingSetSolver
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
 from mercer.engines.precision import solve_to_certificates
 from mercer.kernels.given import call_function
 from mercer.runtime.validation import check_finite

@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
@@ -27,7 +26,7 @@ from mercer.engines.cpu.tiles import (
     given_budget,
 )
 from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec
+from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.plan import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms

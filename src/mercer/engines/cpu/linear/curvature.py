@@ -24,8 +24,6 @@ NARROW = 256
 # one free variable adds to it.  It makes the matrix definite where no variable of a
 # group is free, and is negligible elsewhere.
 LEAST_PENALTY = 1e-7
-# Bytes for the matrices that are kept from round to round.
-KEPT_BYTES = 1 << 30
 
 
 class Curvature:
