@@ -117,7 +117,7 @@ def test_text_columns(table, out):
             ("--kernel", "rbf@weight"),
             "Did you mean 'height'? Known: height",
         ),
-        (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
+        (("--kernel", "rbf + linear", "--gamma", 2), "Write the value into the kernel"),
         (
             ("--kernel", "linear", "--gamma", 2),
             "not a parameter of the kernel 'linear'",

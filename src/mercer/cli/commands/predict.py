@@ -29,7 +29,7 @@ def predict(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Write a CSV file instead of standard output (-)."
+            "--out", "-o", help="The CSV file to write. Default: standard output (-)."
         ),
     ] = None,
     proba: Annotated[
@@ -48,7 +48,14 @@ def predict(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Predict with a model file; columns are matched by their names, in any order."""
+    """Predict with a model file; columns are matched by their names, in any order.
+
+    For example:
+
+    mercer predict iris.skops new.csv --proba --out answers.csv
+
+    zcat new.csv.gz | mercer predict iris.skops -
+    """
     out = None if out == Path("-") else out
     if out is not None:
         check_free([out], force, [model, data])
