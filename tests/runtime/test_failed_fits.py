@@ -38,6 +38,7 @@ ESTIMATORS = {
     "RandomizedSearchCV": selection.RandomizedSearchCV(
         mercer.SVC(), {"C": [0.1, 1.0, 10.0]}, n_iter=2, cv=2, random_state=0
     ),
+    "ColourHistogram": images.ColourHistogram(regions=2),
     "Deskew": images.Deskew(),
     "Distort": images.Distort(random_state=0),
     "GaussianBlur": images.GaussianBlur(),
