@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.scikit_learn import fit_context
 
 __all__ = ["all_or_nothing", "fit_method"]
@@ -34,4 +35,5 @@ def all_or_nothing(method: Callable) -> Callable:
 
 def fit_method(fit: Callable) -> Callable:
     """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
-    return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(fit))
+    checked = fit_context(prefer_skip_nested_validation=True)(fit)
+    return all_or_nothing(takes_card_arrays(checked))
