@@ -14,6 +14,7 @@ from mercer.cli.failures import UsageFailure
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
+from mercer.runtime.devices import check_device
 
 __all__ = ["DEFAULT_KERNEL", "MACHINES", "TASKS", "Choices", "build", "check_choices"]
 
@@ -63,6 +64,10 @@ def check_choices(choices: Choices) -> None:
     if choices.n_jobs == 0:
         raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
     given = choices.parameters
+    try:
+        check_device(given.get("device") or "cpu")
+    except ValueError as error:
+        raise UsageFailure(f"--device: {error}") from error
     for parameter in ("gamma", "degree", "coef0"):
         if given.get(parameter) is None:
             continue

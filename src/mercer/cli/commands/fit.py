@@ -149,6 +149,7 @@ def fit(
     max_iter: MaxIter = None,
     cache_size: CacheSize = None,
     n_jobs: NJobs = None,
+    device: options.Device = None,
     seed: Seed = 0,
     cv: Folds = None,
     test_size: TestSize = None,
@@ -168,7 +169,7 @@ def fit(
         **{"C": c, "gamma": gamma, "degree": degree, "coef0": coef0, "nu": nu},
         **{"epsilon": epsilon, "multiclass": multiclass, "class_weight": class_weight},
         **{"tol": tol, "max_iter": max_iter, "cache_size": cache_size},
-        **{"probability": probability or None},
+        **{"probability": probability or None, "device": device},
     }
     choices = Choices(
         machine.value, kernel, parameters, scale, features, cell_size, n_jobs, seed
