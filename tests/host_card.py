@@ -24,6 +24,11 @@ from mercer.engines.cuda.card import Card, check_arguments
 # Names of functions whose arguments may be host arrays: they copy to the card.
 COPYING = {"asarray", "array", "ascontiguousarray"}
 
+try:  # it can be imported without a card
+    CUPY = importlib.import_module("cupy")
+except ImportError:
+    CUPY = None
+
 USED: set[str] = set()  #: names of `xp` that any code has asked for
 
 
@@ -319,16 +324,6 @@ class _Namespace:
         found = getattr(np, name)
         if isinstance(found, type) or not callable(found):
             return found  # dtypes and numbers
-        cupy = _cupy()
-        if cupy is not None and not hasattr(cupy, name):
+        if CUPY is not None and not hasattr(CUPY, name):
             raise AttributeError(f"CuPy has no {name!r}.")
         return self._card.wrap_function(name, found)
-
-
-@functools.cache
-def _cupy() -> Any:
-    """Return CuPy if it is installed; it can be imported without a card."""
-    try:
-        return importlib.import_module("cupy")
-    except ImportError:
-        return None

@@ -27,6 +27,7 @@ from mercer.cli.failures import UsageFailure
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
+from mercer.runtime.devices import check_device
 
 __all__ = ["MACHINES", "OPTIONS", "TASKS", "Choices", "build", "check_choices"]
 
@@ -83,6 +84,10 @@ def check_choices(choices: Choices) -> None:
         _kernel(name, None)
     if choices.n_jobs == 0:
         raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
+    try:
+        check_device(choices.parameters.get("device") or "cpu")
+    except ValueError as error:
+        raise UsageFailure(f"--device: {error}") from error
     for name in choices.searched:
         if choices.parameters.get(name) is not None:
             raise UsageFailure(

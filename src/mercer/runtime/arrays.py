@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ __all__ = [
     "is_numeric",
     "is_on_card",
     "like",
+    "refuse_cards",
     "refuse_other_things",
+    "takes_card_arrays",
     "things",
     "to_host",
 ]
@@ -99,9 +103,11 @@ def like(model: Any, values: Any) -> Any:
     """Return computed values as the kind of array that ``model`` is.
 
     For an array on a card that is an array of the same library on the same card. What
-    is not numbers, such as names of classes, stays a NumPy array: no card can hold it.
+    is not an array of numbers, such as names of classes, stays as it is.
     """
-    if not is_on_card(model) or np.asarray(values).dtype.kind not in "fiub":
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
+        return values
+    if not is_on_card(model):
         return values
     cupy = importlib.import_module("cupy")
     is_sparse = _library(model) == "cupyx"
@@ -113,6 +119,36 @@ def like(model: Any, values: Any) -> Any:
         if hasattr(model, "__array_namespace__"):
             return model.__array_namespace__().from_dlpack(found)
         return sys.modules[_library(model)].from_dlpack(found)
+
+
+def refuse_cards(name: str, device: str, *arrays: Any) -> None:
+    """Refuse arrays on a card for something that computes on the processor."""
+    if device == "cpu" and any(map(is_on_card, arrays)):
+        raise ValueError(
+            f"The data are on a graphics card, and {name} computes on the processor. "
+            "Set device='cuda' if it has this parameter, or pass arrays in the main "
+            "memory, such as X.get() of CuPy or X.cpu() of PyTorch."
+        )
+
+
+def takes_card_arrays(method: Callable) -> Callable:
+    """Decorate a method of an estimator so that arrays may be on a card.
+
+    They are copied to the main memory, where they are validated; a result is of the
+    kind of the samples, which are the first argument.
+    """
+
+    @wraps(method)
+    def taking(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        given = (X, *args, *kwargs.values())
+        if not any(map(is_on_card, given)):
+            return method(self, X, *args, **kwargs)
+        refuse_cards(type(self).__name__, getattr(self, "device", "cpu"), *given)
+        others = {name: to_host(value) for name, value in kwargs.items()}
+        found = method(self, to_host(X), *map(to_host, args), **others)
+        return found if found is self else like(X, found)
+
+    return taking
 
 
 def _library(values: Any) -> str:

@@ -18,6 +18,7 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import validation
 
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.scikit_learn import fit_context
 
 __all__ = [
@@ -60,7 +61,8 @@ def all_or_nothing(method: Callable) -> Callable:
 
 def fit_method(fit: Callable) -> Callable:
     """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
-    return all_or_nothing(fit_context(prefer_skip_nested_validation=True)(fit))
+    checked = fit_context(prefer_skip_nested_validation=True)(fit)
+    return all_or_nothing(takes_card_arrays(checked))
 
 
 def validate_data(

@@ -51,7 +51,7 @@ class _FakeRuntime:
 @pytest.mark.parametrize(
     ("count", "index", "kind", "text"),
     [
-        (None, 0, RuntimeError, "needs an NVIDIA graphics card and its driver"),
+        (None, 0, OSError, "needs an NVIDIA graphics card and its driver"),
         (1, 1, ValueError, "device='cuda:1' was asked for; this machine has 'cuda:0'"),
         (3, 5, ValueError, "'cuda:0' to 'cuda:2'"),
     ],

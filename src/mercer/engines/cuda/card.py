@@ -225,7 +225,7 @@ def _check_index(cupy: Any, index: int) -> None:
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(
+        raise OSError(
             "device='cuda' needs an NVIDIA graphics card and its driver, and CuPy "
             f"finds none: {error}. Run nvidia-smi to see whether the driver sees the "
             "card, or use device='cpu'."

@@ -43,8 +43,10 @@ SOLVERS = ("auto", "smo", "decompose")
 # less time than working sets take. A trial on one H200 had problems of 12,600
 # variables; the limit itself has not been measured.
 MOST_IN_A_BLOCK = 16_384
-# Memory for parts of a matrix while it is computed, and for vectors.
+# Memory for parts of a matrix while it is computed, and for certificates. Parts take
+# several times their own size until they are finished.
 SPARE_BYTES = 256 * 2**20
+TIMES_THEIR_SIZE = 8
 
 Progress = Callable[[Sequence[Task]], None]
 
@@ -132,7 +134,7 @@ class _OnCard:
         budget = card.memory(settings.cache_size)
         self._solver: WholeSolver | WorkingSetSolver | None = self._prepare(budget)
         #: memory for certificates, which are computed while the solver has its own
-        self._spare = max(budget // 8, 2**20)
+        self._spare = min(SPARE_BYTES, budget // 4)
 
     def _prepare(self, budget: int) -> WholeSolver | WorkingSetSolver:
         """Choose the solver."""
@@ -142,7 +144,8 @@ class _OnCard:
             max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
         n, largest = len(values), max(len(task.beta) for task in tasks)
         needed = n * n * values.dtype.itemsize
-        rest = budget - min(SPARE_BYTES, budget // 4) - needed
+        spare = min(SPARE_BYTES, budget // 4)
+        rest = budget - spare - needed
         if settings.solver == "smo" and rest < 0:
             raise MemoryError(
                 f"solver='smo' needs the whole Gram matrix on the card, "
@@ -152,7 +155,10 @@ class _OnCard:
             )
         has_whole = rest >= 0 and settings.solver != "decompose"
         if has_whole and (settings.solver == "smo" or largest <= MOST_IN_A_BLOCK):
-            return WholeSolver(values, tasks, max_iter, self._stop, self._progress)
+            return WholeSolver(
+                values, tasks, max_iter, self._stop, self._progress,
+                spare // TIMES_THEIR_SIZE,
+            )  # fmt: skip
         # Problems that share samples share the kernel values of a whole matrix.
         is_shared = sum(len(task.f) for task in tasks) >= 2 * n
         return WorkingSetSolver(

@@ -33,8 +33,8 @@ class Values(Protocol):
 
     def __len__(self) -> int: ...
 
-    def whole(self) -> Any:
-        """Return the whole matrix on the card."""
+    def whole(self, part_bytes: int) -> Any:
+        """Return the whole matrix on the card, computed in parts of so many bytes."""
         ...
 
     def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
@@ -76,7 +76,7 @@ class GivenValues:
     def __len__(self) -> int:
         return len(self.matrix)
 
-    def whole(self) -> Any:
+    def whole(self, part_bytes: int) -> Any:
         return self.card.to_card(np.ascontiguousarray(self.matrix))
 
     def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
@@ -119,8 +119,8 @@ class SampleValues:
     def __len__(self) -> int:
         return len(self.operand)
 
-    def whole(self) -> Any:
-        return whole_gram(self.kernel, self.operand)
+    def whole(self, part_bytes: int) -> Any:
+        return whole_gram(self.kernel, self.operand, part_bytes)
 
     def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
         left = self.operand.rows(self.card.to_card(rows))

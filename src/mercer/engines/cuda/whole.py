@@ -27,8 +27,10 @@ class WholeSolver:
         Most steps of each task.
     stop : array
         ``stop[0]`` becomes 1 when the work is to end early.
-    progress : callable, default=None
+    progress : callable or None
         It is called with the tasks after each launch.
+    part_bytes : int
+        Bytes of the matrix that are computed at once.
     """
 
     def __init__(
@@ -37,11 +39,12 @@ class WholeSolver:
         tasks: list[Task],
         max_iter: int,
         stop: NDArray,
-        progress: Callable[[Sequence[Task]], None] | None = None,
+        progress: Callable[[Sequence[Task]], None] | None,
+        part_bytes: int,
     ):
         self._values, self._tasks = values, tasks
         self._max_iter, self._progress = max_iter, progress
-        self._matrix = values.whole()
+        self._matrix = values.whole(part_bytes)
         self._launcher = Launcher(values.card, stop)
         for task in tasks:
             compute_f(values, task, self._matrix)

@@ -36,8 +36,10 @@ MOST_FRESH = 512
 MOST_STEPS_OF_A_ROUND = 20_000
 # Problems that are solved at once; more would hardly find a free multiprocessor.
 MOST_ACTIVE = 128
-# The budget divided by this is for parts of rows while they are computed.
-PARTS_SHARE = 8
+# The budget divided by this is for rows while they are computed. They take several
+# times their own size until they are finished.
+ROOM_SHARE = 4
+TIMES_THEIR_SIZE = 4
 # More rounds than a problem takes, so that two of them fit into one number.
 MOST_ROUNDS = 2**26
 
@@ -170,7 +172,13 @@ class _Problem:
         card, n = self._values.card, len(self._own)
         for part in parts(len(places), n * self._values.dtype.itemsize, part_bytes):
             block = card.xp.empty((part.stop - part.start, n), self._values.dtype)
-            self._values.fill(self.rows(places[part]), self._stretches, block)
+            rows = self.rows(places[part])
+            self._values.fill(rows, self._stretches, block)
+            # Rounding must not make a sample differ from itself.
+            own = self.task.problem.row[self.members[places[part]]]
+            diagonal = self._values.diag[rows].astype(block.dtype)
+            at = card.xp.arange(len(rows)), card.to_card(own)
+            block[at] = card.to_card(diagonal)
             self.pool[card.to_card(places[part])] = block
 
     def fill_square(self, matrix: Any, square: Any) -> None:
@@ -184,9 +192,6 @@ class _Problem:
             source = matrix
         index = card.to_card(left)[:, None], card.to_card(right)[None, :]
         square[:m, :m] = source[index]
-        at = card.xp.arange(m)
-        diagonal = self._values.diag[self._own[rows]].astype(square.dtype)
-        square[at, at] = card.to_card(diagonal)
 
     def slots(self, places: NDArray) -> NDArray:
         """Return which rows of the pool, or of the whole matrix, members have."""
@@ -230,11 +235,12 @@ class WorkingSetSolver:
     ):
         self._values, self._tasks = values, tasks
         self._max_iter, self._stop, self._progress = max_iter, stop, progress
-        self._matrix = values.whole() if is_whole else None
-        self._part_bytes = budget // PARTS_SHARE
+        room = budget // ROOM_SHARE
+        self._part_bytes = room // TIMES_THEIR_SIZE
+        self._matrix = values.whole(self._part_bytes) if is_whole else None
         self._launcher = Launcher(values.card, stop)
         n_rows = max(len(task.f) for task in tasks)
-        self._size, self._n_active = self._divide(n_rows, budget - self._part_bytes)
+        self._size, self._n_active = self._divide(n_rows, budget - room)
         for task in tasks:
             compute_f(values, task, self._matrix, self._part_bytes)
 

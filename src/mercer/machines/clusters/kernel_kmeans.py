@@ -27,6 +27,7 @@ from mercer.machines.base.feature_space import FeatureSpace
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
@@ -98,6 +99,10 @@ class KernelKMeans(
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where kernel values and their products with vectors are computed: on the
+        processor, or on a graphics card, the first one or number N. ``cache_size`` is
+        memory of the card then; "auto" is what is free there, less a margin.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -172,6 +177,7 @@ class KernelKMeans(
             Interval(Real, 0, None, closed="neither"),
         ],
         "n_jobs": [Integral, None],
+        "device": [str],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
@@ -191,6 +197,7 @@ class KernelKMeans(
         max_iter: int = 300,
         cache_size: float | str = "auto",
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -206,6 +213,7 @@ class KernelKMeans(
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -242,7 +250,7 @@ class KernelKMeans(
         )
         random = check_random_state(self.random_state)
         progress = StepProgress(self, X, y, self.verbose)
-        with engine_of(X, n_jobs=self.n_jobs) as engine:
+        with engine_of(X, self.device, self.n_jobs) as engine:
             threads = engine.threads
             self._choose_kernel(X, views, weight, random, threads)
             k = self.n_clusters
@@ -352,6 +360,7 @@ class KernelKMeans(
             scale = 1.0 / np.where(degrees > 0, degrees, 1.0)
         return self._mean_norms - 2.0 * scale[:, None] * found[:, :-1], scale
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the cluster whose mean in feature space is nearest to each sample.
 
@@ -368,6 +377,7 @@ class KernelKMeans(
         X = self._validate_new(X)
         return self._distances(X)[0].argmin(axis=1).astype(np.int32)
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the distances from all means, in feature space.
 
@@ -385,6 +395,7 @@ class KernelKMeans(
         X = self._validate_new(X)
         return self._roots(X, self._own(X))
 
+    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters, and return the distances of the samples from all means."""
         X_fit = self.fit(X, sample_weight=sample_weight)._validate_new(X)

@@ -224,7 +224,10 @@ class MultiKernelMachine(KernelMachine):
         else:
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
-            store = make_store(kernels, data, starts, budget, threads, tol)
+            matrix = None
+            if self.device != "cpu":
+                matrix = engine_of(X, self.device, self.n_jobs).matrix
+            store = make_store(kernels, data, starts, budget, threads, tol, matrix)
         check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
@@ -366,7 +369,7 @@ class MultiKernelMachine(KernelMachine):
                 values += given @ scaled[k]
         else:
             budget = given_budget(self.cache_size)
-            with engine_of(X, n_jobs=self.n_jobs) as engine:
+            with engine_of(X, self.device, self.n_jobs) as engine:
                 left, right = (
                     engine.operand(data.astype(np.float64))
                     for data in (X, self.support_vectors_)
