@@ -33,8 +33,7 @@ from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
 from mercer.engines.plan import Plan, Settings, certified
-from mercer.kernels.base import Definiteness, Kernel
-from mercer.kernels.pair import dense_if_small
+from mercer.kernels.base import Definiteness, Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
@@ -227,7 +226,7 @@ class Evaluation:
         make: Any = None
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
-            X = _as_in_fits(samples.X, units)
+            X = seen_by(kernels, samples.X)
             maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
             make = maker.make
         at_once = 1
@@ -242,7 +241,8 @@ class Evaluation:
     def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
         """Evaluate units of so few samples that kernels need not share distances."""
         at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
-        make = partial(small_gram, _as_in_fits(samples.X, units))
+        kernels = [unit.kernel for unit in units]
+        make = partial(small_gram, seen_by(kernels, samples.X))
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], make)
 
@@ -488,11 +488,6 @@ class Evaluation:
             scores = [r["test_scores"] for r in mine if r is not None]
             if not isinstance(scores[0], dict):
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
-
-
-def _as_in_fits(X: Any, units: list[Unit]) -> Any:
-    """Return samples as fits see them: few sparse ones are dense."""
-    return X if any(unit.kernel.is_custom() for unit in units) else dense_if_small(X)
 
 
 def _told(error: Exception) -> str:
