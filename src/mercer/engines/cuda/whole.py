@@ -53,7 +53,7 @@ class WholeSolver:
         """Solve all tasks to a KKT gap, from where they stand."""
         outcomes = self._run(self._tasks, tol, self._max_iter)
         for t, task in enumerate(self._tasks):
-            task.note(tuple(column[t] for column in outcomes), tol)
+            task.note(outcomes.of(t), tol)
         small = [
             task for task in self._tasks if task.done and len(task.beta) <= POLISHED
         ]
@@ -76,7 +76,7 @@ class WholeSolver:
             compute_f(self._values, task, self._matrix)
         outcomes = self._run(tasks, tol, self._max_iter)
         for t, task in enumerate(tasks):
-            task.note(tuple(column[t] for column in outcomes), tol)
+            task.note(outcomes.of(t), tol)
             if not task.done:
                 task.beta[:], task.f[:], _ = before[t]
                 task.note((0, tol, False), tol)
