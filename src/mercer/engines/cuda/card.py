@@ -188,6 +188,11 @@ def check_arguments(card: Card, name: str, arguments: tuple[Any, ...]) -> None:
                 f"Argument {k} of {name} is {type(value).__name__}; a compiled "
                 "function takes arrays on the card and NumPy scalars."
             )
+        if not (isinstance(value, np.generic) or value.flags.c_contiguous):
+            raise ValueError(
+                f"Argument {k} of {name} is not in C order, in which a compiled "
+                "function reads arrays."
+            )
 
 
 _opened: dict[int, CudaCard] = {}
