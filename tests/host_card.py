@@ -316,6 +316,12 @@ class HostCard(Card):
 
         return launch
 
+    def held_memory(self) -> int:
+        return self.ledger.peak
+
+    def release_memory(self) -> None:
+        self.ledger.peak = self.ledger.used
+
     def free_memory(self) -> int:
         limit = self.ledger.limit
         return 2 * 2**30 if limit is None else limit - self.ledger.used

@@ -78,6 +78,17 @@ class Card:
         """Return the bytes that arrays on the card may still take."""
         raise NotImplementedError
 
+    def held_memory(self) -> int:
+        """Return the bytes that the process holds, for arrays that are gone too.
+
+        Memory of arrays that are gone is given to new ones, so this is the most that
+        arrays have taken since :meth:`release_memory`.
+        """
+        raise NotImplementedError
+
+    def release_memory(self) -> None:
+        """Give memory of arrays that are gone back to the card."""
+
     def synchronize(self) -> None:
         """Wait until the card has done all that it was asked for."""
 
@@ -175,6 +186,14 @@ class CudaCard(Card):
             free += pool.free_bytes()
             limit = pool.get_limit()
             return min(free, limit - pool.used_bytes()) if limit else free
+
+    def held_memory(self) -> int:
+        with self._device:
+            return self.xp.get_default_memory_pool().total_bytes()
+
+    def release_memory(self) -> None:
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
 
     def synchronize(self) -> None:
         self._device.synchronize()
