@@ -1,8 +1,9 @@
 """Compare a graphics card with the processor: ``python -m benchmarks.cuda --help``.
 
 Each part is one piece of work on the processor with all its threads and on the card, in
-turn; times are medians, and the copies to the card and back count. Beside the times stand
-the KKT gap, the objective, how far predictions agree, and the memory of the card.
+turn; times are medians, and the copies to the card and back count. Beside the times
+stand the KKT gap, the objective, how many predictions differ, and the memory of the
+card.
 
 digits      MNIST one-vs-one, C=10 γ=0.02, 5,000 and 60,000 images, and predictions
 schemes     MNIST one-vs-rest and with an error-correcting code of 15 machines
