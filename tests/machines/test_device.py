@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -221,3 +222,32 @@ def test_matrices_of_many_kernels_must_fit_into_the_main_memory(data, cuda):
     model = MKLClassifier(BASE, device="cuda", cache_size=0.1)
     with pytest.raises(MemoryError, match=r"device='cuda'.*Raise cache_size.*'cpu'"):
         fitted(model, data)
+
+
+def test_an_interrupt_leaves_the_old_model(data, cuda):
+    model = fitted(SVC(device="cuda"), data)
+    before = model.decision_function(data[0])
+
+    def interrupted(grid, block, *arguments):
+        raise KeyboardInterrupt
+
+    for name in list(cuda._twins):
+        if name.startswith("take_pair_steps"):
+            cuda._twins[name] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data[0][:50], data[1][:50])
+    np.testing.assert_array_equal(model.decision_function(data[0]), before)
+
+
+def test_several_threads_share_a_card(data, cuda):
+    expected = answers(fitted(SVC(device="cuda"), data), data[0])
+    shared = fitted(SVC(device="cuda"), data)
+
+    def work(_):
+        own = answers(fitted(SVC(device="cuda"), data), data[0])
+        return own, answers(shared, data[0])
+
+    with ThreadPoolExecutor(4) as pool:
+        for own, common in pool.map(work, range(8)):
+            np.testing.assert_array_equal(own, expected)
+            np.testing.assert_array_equal(common, expected)

@@ -153,7 +153,7 @@ class CudaCard(Card):
         with self._device:
             if sparse.issparse(array):
                 return self.sparse.csr_matrix(sparse.csr_matrix(array))
-            return self.xp.asarray(array)
+            return self.xp.asarray(array, order="C")
 
     def to_host(self, array: Any) -> Any:
         if not self.is_here(array):
