@@ -37,7 +37,7 @@ from benchmarks.data import covtype_like, letter_like, standardised
 from benchmarks.parts import Part, run_parts
 from benchmarks.timing import timed, touch_memory
 
-__all__ = ["PARTS", "main"]
+__all__ = ["PARTS", "Table", "binary", "images", "main"]
 
 REPEATS = 3
 SOLVERS = ("auto", "smo", "decompose")
@@ -81,7 +81,9 @@ def _letter(n: int) -> Table:
     return Table(standardised(X).astype(np.float32), y, {"C": 10.0})
 
 
-def _binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
+def binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
+    """Return what reads the first samples of a file with two classes."""
+
     def make(n: int) -> Table:
         with _file(name) as file:
             X, y = file["x_train"][:n].astype(np.float32), file["y_train"][:n]
@@ -90,15 +92,16 @@ def _binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
     return make
 
 
-def _digits(n: int) -> Table:
+def images(n: int, part: str = "train") -> Table:
+    """Return the first digits of MNIST's training or test images."""
     with _file("mnist.npz") as file:
-        X = file["x_train"][:n].reshape(n, -1).astype(np.float32) / 255
-        y = file["y_train"][:n]
+        X = file[f"x_{part}"][:n].reshape(n, -1).astype(np.float32) / 255
+        y = file[f"y_{part}"][:n]
     return Table(X, y, {"C": 10.0, "gamma": 0.02})
 
 
 def _mnist(n: int) -> Table:
-    table = _digits(n)
+    table = images(n)
     return table._replace(y=table.y % 2)
 
 
@@ -197,10 +200,10 @@ PARTS: dict[str, Part] = {
     "minmax": _part(_covtype("minmax", 3.0, 1.0), SIZES),
     "seven": _part(_seven, SIZES),
     "letter": _part(_letter, (2000, 5000, 10_000, 15_000)),
-    "a9a": _part(_binary("a9a.npz", 1.0, 0.05), (2000, 5000, 8000, 12_000, 32_561)),
-    "ijcnn1": _part(_binary("ijcnn1.npz", 10.0, 1.0), SIZES),
+    "a9a": _part(binary("a9a.npz", 1.0, 0.05), (2000, 5000, 8000, 12_000, 32_561)),
+    "ijcnn1": _part(binary("ijcnn1.npz", 10.0, 1.0), SIZES),
     "mnist": _part(_mnist, SIZES),
-    "digits": _part(_digits, SIZES),
+    "digits": _part(images, SIZES),
     "housing": _part(_housing, (2000, 5000, 8000, 12_000, 20_000)),
     "prices": _part(_prices, (2000, 5000, 8000, 12_000, 20_000)),
     "renewed": _part(_renewed, (5000, 10_000, 20_000)),

@@ -93,7 +93,7 @@ def _steps_on_one(
 
         K_i = row(i)
         part = slice(begin, end)
-        rise = ((G[part] - G[i]) / violation).astype(np.float32)
+        rise = ((G[part] - G[i]) * (1.0 / violation)).astype(np.float32)
         curvature = single[i] + single[part]
         curvature -= np.float32(2.0) * K_i[part].astype(np.float32)
         gain = rise * rise / np.maximum(curvature, np.float32(LEAST_CURVATURE))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import like, refuse_cards, to_host
+from mercer.runtime.arrays import device_for, like, to_host
 from mercer.runtime.devices import check_device
 from mercer.runtime.public import public
 
@@ -103,7 +103,7 @@ def gram_matrix(
             f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
             "kernels.parse for text, kernels.Custom for a function of two matrices."
         )
-    refuse_cards("gram_matrix", device, X, Z)
+    device = device_for(device, X, Z)
     X_here, Z_here = to_host(X), to_host(Z)
     with engine_of(X_here, device, n_jobs) as engine:
         return like(X, engine.matrix(kernel, X_here, Z_here))

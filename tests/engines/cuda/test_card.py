@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from host_card import HostCard
+from host_card import ARRAY_NAMES, CUPY, HostCard
 from mercer.engines.cuda import card as card_module
 from mercer.engines.cuda.card import card_of
 from mercer.runtime.devices import check_device
@@ -127,3 +127,20 @@ def test_functions_take_scalars_with_a_type_only():
     np.testing.assert_array_equal(card.to_host(there), [3, 3])
     with pytest.raises(TypeError, match=r"Argument 1 of double is int"):
         card.function("double")((1,), (1,), (there, 3))
+    columns = card.to_card(np.ones((2, 3))).T
+    with pytest.raises(ValueError, match=r"Argument 0 of double is not in C order"):
+        card.function("double")((1,), (1,), (columns, np.float64(3)))
+
+
+@pytest.mark.skipif(CUPY is None, reason="CuPy is not installed")
+def test_the_stand_in_refuses_what_cupy_refuses():
+    card = HostCard()
+    there = card.to_card(np.arange(6.0).reshape(2, 3))
+    with pytest.raises(AttributeError, match=r"CuPy has no 'nested_iters'"):
+        card.xp.nested_iters(there)
+    with pytest.raises(TypeError, match=r"CuPy.*triu"):
+        card.xp.triu(there, n=1)
+    with pytest.raises(TypeError, match=r"CuPy.*mean"):
+        there.mean(axis=0, where=True)
+    for name in ARRAY_NAMES:
+        assert hasattr(CUPY.ndarray, name), name

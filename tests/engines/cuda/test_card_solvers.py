@@ -22,6 +22,7 @@ from mercer.engines.cuda import launches, working_sets
 from mercer.engines.cuda import solve as solving
 from mercer.engines.cuda.solve import solve_plan
 from mercer.engines.plan import Settings
+from real_card import real_card
 
 needs_compiler = pytest.mark.skipif(
     emulated_card.MISSING is not None, reason=str(emulated_card.MISSING)
@@ -353,3 +354,15 @@ def test_values_that_overflow_are_an_error(solver):
     with pytest.raises(ValueError, match="dual coefficients or intercepts"):
         with np.errstate(all="ignore"):
             solved(machine, X, y, HostCard(twins=TWINS), solver=solver)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("solver", ["auto", "smo", "decompose"])
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_machine_on_a_card(name, solver, dtype, small_sets):
+    card = real_card()
+    X, y = data(name, n=300)
+    machine = clone(MACHINES[name]).set_params(gamma=0.1, tol=1e-4)
+    plan, found = solved(machine, X.astype(dtype), y, card, solver=solver)
+    check(plan, found, 1e-4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import isqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,14 +147,15 @@ class SampleValues:
         budget = min(budget, CERTIFIED_BYTES)
         n_leaves = sum(1 for _ in self.kernel.leaves())
         n_features = self.operand.n_features
-        # A square of so many rows and columns keeps to the budget, with its samples.
+        # A tile of this shape keeps to the budget, with its samples.
         per_value = 8 * (2 + 2 * n_leaves)
-        side = int(np.sqrt(budget / per_value))
-        side = max(16, min(side, budget // (32 * max(1, n_features))))
-        for right in parts(len(used), 1, side):
+        most = budget // (32 * max(1, n_features))
+        height = max(16, min(len(rows), most, isqrt(budget // per_value)))
+        width = max(16, min(most, budget // (per_value * height)))
+        for right in parts(len(used), 1, width):
             other = self._in_double(used[right])
             own_weights = to_card(np.ascontiguousarray(weights[right]))
-            for left in parts(len(rows), 1, side):
+            for left in parts(len(rows), 1, height):
                 values = kernel_block(self.kernel, self._in_double(rows[left]), other)
                 total[left] += self.card.to_host(xp.matmul(values, own_weights))
         return total

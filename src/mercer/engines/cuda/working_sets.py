@@ -96,7 +96,8 @@ class _Problem:
         for own in groups:
             at_least, at_most = grows[own].argmin(), shrinks[own].argmax()
             ends = grows[own].min(), shrinks[own].max()
-            found.append(xp.stack([*ends, at_least, at_most]))
+            places = at_least.astype(np.float64), at_most.astype(np.float64)
+            found.append(xp.stack([*ends, *places]))
         least, most, at_least, at_most = card.to_host(xp.stack(found)).T
         with np.errstate(invalid="ignore"):
             gaps = np.nan_to_num(most - least, nan=-np.inf, posinf=np.inf)
@@ -109,8 +110,8 @@ class _Problem:
         # Violations of both sides: with the variable of the other side that violates
         # most with all of the group.
         for g, own in enumerate(groups):
-            grows[own] = most[g] - grows[own]
-            shrinks[own] -= least[g]
+            grows[own] = float(most[g]) - grows[own]
+            shrinks[own] -= float(least[g])
         if len(self.members):
             index = card.to_card(self.members)
             grows[index] = shrinks[index] = -np.inf
