@@ -459,6 +459,10 @@ class DaskSVC(_OnCluster, SVC):
     probA_, probB_ : ndarray of shape (n_tasks,)
         Parameters of the machines' sigmoids, with ``probability=True``.
 
+    See Also
+    --------
+    mercer.SVC : the same on one computer, and faster there.
+
     Examples
     --------
     >>> import dask.array as da
@@ -661,6 +665,10 @@ class DaskSVR(_OnCluster, SVR):
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of
         :class:`~mercer.SVR`.
+
+    See Also
+    --------
+    mercer.SVR : the same on one computer, and faster there.
     """
 
     _plain = SVR
@@ -794,6 +802,10 @@ class DaskOneClassSVM(_OnCluster, OneClassSVM):
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of
         :class:`~mercer.OneClassSVM`.
+
+    See Also
+    --------
+    mercer.OneClassSVM : the same on one computer, and faster there.
     """
 
     _plain = OneClassSVM

@@ -75,6 +75,11 @@ def gram_matrix(
     n_jobs : int, default=None
         Threads; None means as many as BLAS may use.
 
+    See Also
+    --------
+    mercer.plots.KernelMatrixDisplay : draws the matrix.
+    mercer.kernels.Precomputed : a machine on a matrix that you have.
+
     Examples
     --------
     >>> import numpy as np

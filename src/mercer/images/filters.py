@@ -68,6 +68,10 @@ class MedianFilter(_Filter):
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
 
+    See Also
+    --------
+    GaussianBlur : a weighted mean in place of the median.
+
     Examples
     --------
     >>> import numpy as np
@@ -140,6 +144,10 @@ class GaussianBlur(_Filter):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
+
+    See Also
+    --------
+    MedianFilter : removes single pixels and keeps edges.
 
     Examples
     --------

@@ -58,6 +58,11 @@ class Views(TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    mercer.kernels.OnColumns : a kernel that looks at one view.
+    mercer.MKLClassifier : learns how much each view counts.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits

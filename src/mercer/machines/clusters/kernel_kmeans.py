@@ -129,6 +129,11 @@ class KernelKMeans(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    KMeans : without a kernel.
+    KernelPCA : components in feature space.
+
     Notes
     -----
     ``gamma="tune"`` takes the gamma for which the cut of the clustering is smallest,

@@ -162,6 +162,11 @@ class OnlineSVC(StreamClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them were strings.
 
+    See Also
+    --------
+    PassiveAggressiveClassifier : simpler, and takes less memory.
+    SVC : all samples at once.
+
     References
     ----------
     Bordes, Ertekin, Weston & Bottou, "Fast kernel classifiers with online and active

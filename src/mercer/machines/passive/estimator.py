@@ -143,6 +143,10 @@ class PassiveAggressiveClassifier(StreamClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them were strings.
 
+    See Also
+    --------
+    OnlineSVC : comes closer to the optimum, and takes more memory.
+
     References
     ----------
     Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, "Online passive-aggressive
