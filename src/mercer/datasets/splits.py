@@ -116,7 +116,7 @@ def train_validation_test_split(
 
     See Also
     --------
-    per_class_split : parts with exact numbers of samples.
+    mercer.datasets.per_class_split : parts with exact numbers of samples.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def stratified_folds(
 
     See Also
     --------
-    per_class_split : parts with exact numbers of samples.
+    mercer.datasets.per_class_split : parts with exact numbers of samples.
 
     Examples
     --------

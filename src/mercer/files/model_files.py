@@ -188,7 +188,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        As for :func:`load`.
+        As for :func:`mercer.load`.
     """
     header = _read_header(Path(path).read_bytes(), path)
     _check_header(header, path)

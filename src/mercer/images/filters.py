@@ -42,7 +42,7 @@ class _Filter(OneToOneFeatureMixin, ImageTransformer):
 class MedianFilter(_Filter):
     """Replace every pixel by the median of a square window around it.
 
-    The image is mirrored at its border, as in :func:`scipy.ndimage.median_filter`.
+    The image is mirrored at its border, as in ``scipy.ndimage.median_filter``.
     The channels of colour images are filtered separately.
 
     Parameters
@@ -117,7 +117,7 @@ class GaussianBlur(_Filter):
         x'_{rc} = \sum_{s,t} g_s g_t \, x_{r+s, c+t}, \qquad
         g_s \propto \exp(-s^2 / 2\sigma^2), \quad |s| \le \mathrm{truncate} \cdot \sigma
 
-    The image is mirrored at its border, as in :func:`scipy.ndimage.gaussian_filter`.
+    The image is mirrored at its border, as in ``scipy.ndimage.gaussian_filter``.
     The channels of colour images are blurred separately.
 
     Parameters

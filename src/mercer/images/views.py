@@ -33,8 +33,7 @@ class Views(TransformerMixin, BaseEstimator):
 
     A kernel can then look at one view by its name, ``RBF().on("hog")`` or
     ``"rbf@hog"``.  The names travel with the data: ``transform`` returns a matrix that
-    knows which columns belong to which view
-    (:class:`mercer.kernels.views.NamedColumns`), and ``fit`` of an estimator looks the
+    knows which columns belong to which view, and ``fit`` of an estimator looks the
     names up.  A selection of rows, as in cross-validation, keeps the names.  A step
     between ``Views`` and the estimator, such as a scaler, would lose the names: put
     that step into the view, ``Views(hog=make_pipeline(HOG(), StandardScaler()))``.

@@ -137,9 +137,9 @@ class KernelKMeans(
     Notes
     -----
     ``gamma="tune"`` takes the gamma for which the cut of the clustering is smallest,
-    relative to the cut that one more cluster would need
-    (:mod:`mercer.machines.clusters.tuning`). It works if the gaps between clusters are
-    wide compared with the gaps within clusters, and uses 800 samples at most.
+    relative to the cut that one more cluster would need. It works if the gaps between
+    clusters are wide compared with the gaps within clusters, and uses 800 samples at
+    most.
 
     References
     ----------

@@ -250,7 +250,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        They are computed from Platt's sigmoids, which were fitted on five folds.
+        Probabilities come from Platt's sigmoids, which were fitted on five folds.
 
         Parameters
         ----------

@@ -357,7 +357,7 @@ class OnlineSVC(StreamClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-        """Solve to the optimum, so that no pair violates by more than ``tol``.
+        """Solve to the optimum: the KKT gap is at most ``tol``.
 
         Without data, this is the optimum over the held samples, with the costs that
         they came with. With data, the machine becomes exactly that of :class:`SVC` on

@@ -91,7 +91,7 @@ class PassiveAggressiveClassifier(StreamClassifier):
     average : bool, default=False
         Whether to predict with the average of the weights over all samples.
     budget : int, default=None
-        With a kernel, the largest number of support vectors; None is no limit.
+        With a kernel, the largest number of support vectors; None sets no limit.
     removal : {"oldest", "smallest"}, default="oldest"
         Which support vector is removed when a new one exceeds the budget: the oldest,
         or the one with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the
