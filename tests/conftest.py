@@ -22,6 +22,22 @@ def rng():
 
 
 @pytest.fixture
+def card():
+    """NumPy in the place of a graphics card, as strict as CuPy."""
+    from card_twins import TWINS
+    from host_card import HostCard
+
+    return HostCard(twins=TWINS)
+
+
+@pytest.fixture
+def cuda(card, monkeypatch):
+    """Let device="cuda" find NumPy in the place of a graphics card."""
+    monkeypatch.setattr("mercer.engines.cuda.card.open_card", lambda index: card)
+    return card
+
+
+@pytest.fixture
 def run_benchmark(monkeypatch):
     """Return what runs a program of benchmarks, without data, in this process.
 

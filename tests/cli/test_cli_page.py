@@ -41,7 +41,7 @@ def test_the_transcript_is_a_real_one(tmp_path, monkeypatch):
     (example,) = blocks("python")
     exec(compile(example, "docs/cli.md", "exec"), {})
     commands = list(transcript())
-    assert len(commands) == 10
+    assert len(commands) == 15
     for command, expected in commands:
         program, *args = shlex.split(command)
         assert program == "mercer"

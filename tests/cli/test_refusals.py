@@ -117,7 +117,7 @@ def test_text_columns(table, out):
             ("--kernel", "rbf@weight"),
             "Did you mean 'height'? Known: height",
         ),
-        (("--kernel", "rbf + linear", "--gamma", 2), "Write it into the kernel"),
+        (("--kernel", "rbf + linear", "--gamma", 2), "Write the value into the kernel"),
         (
             ("--kernel", "linear", "--gamma", 2),
             "not a parameter of the kernel 'linear'",
@@ -133,6 +133,11 @@ def test_text_columns(table, out):
         (("--features", "hog"), "--features hog is for images"),
         (("--normal", "rose"), "--normal is for"),
         (("--n-jobs", 0), "--n-jobs must not be 0"),
+        (("--device", "gpu"), "--device: Unknown device 'gpu'. Available: 'cpu'"),
+        (
+            ("--device", "cuda", "--machine", "linear-svc"),
+            "--device is not for --machine linear-svc",
+        ),
         (("--drop", "age"), "--drop 'age' is not a column"),
     ],
 )

@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC, SVDD, SVR, OneClassSVM
-from mercer.cli import training
+from mercer.cli import cross_validation
 
 pytest.importorskip("skops", reason="model files need skops")
 
@@ -18,12 +18,12 @@ def searches(monkeypatch):
     """The searches that a command makes."""
     made = []
 
-    class Kept(training.GridSearchCV):
+    class Kept(cross_validation.GridSearchCV):
         def fit(self, X, y=None):
             made.append(self)
             return super().fit(X, y)
 
-    monkeypatch.setattr(training, "GridSearchCV", Kept)
+    monkeypatch.setattr(cross_validation, "GridSearchCV", Kept)
     return made
 
 

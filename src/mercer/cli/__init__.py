@@ -1,4 +1,4 @@
-"""The command line: ``mercer fit | predict | evaluate | info | reproduce | play``.
+"""The command line: ``mercer fit | predict | evaluate | info | export | ...``.
 
 ``commands`` has one module for each command, which :mod:`mercer.cli.app` gathers;
 ``data`` reads the files and folders that commands are given. The library imports

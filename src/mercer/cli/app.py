@@ -13,6 +13,7 @@ import typer
 
 import mercer
 from mercer.cli.commands.evaluate import evaluate
+from mercer.cli.commands.export import export
 from mercer.cli.commands.fit import fit
 from mercer.cli.commands.info import info
 from mercer.cli.commands.play import play
@@ -27,6 +28,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     predict,
     evaluate,
     info,
+    export,
     reproduce,
     play,
 )

@@ -31,6 +31,9 @@ class CommandBar(Bar, FitCallback):
 
     def receive(self, estimator: Any, task: str, metadata: dict[str, Any]) -> bool:
         """Show how many problems are solved, or how far the only one is."""
+        if "gap" not in metadata:  # machines that learn row by row know their loss
+            self.show(0.0, ", ".join(f"{k} {v:.2g}" for k, v in metadata.items()))
+            return False
         gap, solved, problems = (metadata[k] for k in ("gap", "solved", "problems"))
         if problems > 1:
             self.show(solved / problems, f"{solved} of {problems} problems")

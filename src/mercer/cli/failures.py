@@ -18,6 +18,7 @@ __all__ = [
     "USAGE",
     "DataFailure",
     "Failure",
+    "Interrupted",
     "ModelFailure",
     "PoorAnswer",
     "UsageFailure",
@@ -33,6 +34,12 @@ class Failure(Exception):
     """An error that a user can do something about."""
 
     code = USAGE
+
+
+class Interrupted(Failure):
+    """Work that the user has ended, and of which there is something to say."""
+
+    code = INTERRUPTED
 
 
 class PoorAnswer(Failure):

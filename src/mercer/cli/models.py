@@ -15,14 +15,23 @@ from sklearn.pipeline import Pipeline
 import mercer
 from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
 from mercer.cli.data.sources import Source, name_of, opened
-from mercer.cli.failures import DataFailure, ModelFailure, first_line
+from mercer.cli.failures import DataFailure, ModelFailure, UsageFailure, first_line
 from mercer.files.model_files import read_header
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import to_text
 from mercer.machines.base.machine import KernelMachine
+from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.linear.base import LinearMachine
+from mercer.machines.mkl import MKLClassifier, MKLRegressor
+from mercer.runtime.devices import check_device
 
-__all__ = ["Model", "describe_machine", "last_step", "load_model", "save_model"]
+__all__ = [
+    "Model",
+    "describe_machine",
+    "last_step",
+    "load_model",
+    "save_model",
+]
 
 #: Version of the notes.
 NOTES = 1
@@ -77,20 +86,54 @@ def last_step(estimator: Any) -> Any:
 
 
 def describe_machine(model: Any) -> dict[str, Any]:
-    """Return facts about a fitted machine."""
+    """Return facts about a fitted machine; None stands for what it does not have."""
     machine = last_step(model)
     classes = getattr(machine, "classes_", None)
-    is_linear = isinstance(machine, LinearMachine)
+    kernel = getattr(machine, "kernel_", None)
     return {
         "machine": type(machine).__name__,
-        "kernel": None if is_linear else _kernel_text(machine.kernel_),
+        "kernel": None if kernel is None else _kernel_text(kernel),
+        "kernels": _kernel_weights(machine),
         "classes": None if classes is None else classes.tolist(),
-        "support_vectors": None if is_linear else len(machine.support_),
-        "converged": bool(machine.converged_),
-        "kkt_gap": None if is_linear else float(np.max(machine.kkt_gap_)),
-        "dual_gap": float(np.sum(machine.dual_gap_)),
+        "support_vectors": _count_support(machine),
+        "converged": _has_converged(machine),
+        "kkt_gap": _largest(machine, "kkt_gap_"),
+        "dual_gap": _total(machine, "dual_gap_"),
         "iterations": int(np.sum(machine.n_iter_)),
+        "seen": getattr(machine, "n_seen_", None),
     }
+
+
+def _count_support(machine: Any) -> int | None:
+    if isinstance(machine, LinearMachine) or getattr(machine, "kernel_", 1) is None:
+        return None
+    return int(machine.support_vectors_.shape[0])
+
+
+def _has_converged(machine: Any) -> bool | None:
+    """Tell whether a machine is at the optimum, where it can be known."""
+    if hasattr(machine, "converged_"):
+        return bool(machine.converged_)
+    gap = _largest(machine, "kkt_gap_")
+    return None if gap is None else gap <= machine.tol
+
+
+def _largest(machine: Any, name: str) -> float | None:
+    values = getattr(machine, name, None)
+    return None if values is None else float(np.max(values))
+
+
+def _total(machine: Any, name: str) -> float | None:
+    values = getattr(machine, name, None)
+    return None if values is None else float(np.sum(values))
+
+
+def _kernel_weights(machine: Any) -> list[tuple[str, float]] | None:
+    """Return each kernel with its weight, for machines that learn weights."""
+    if not isinstance(machine, MKLClassifier | MKLRegressor):
+        return None
+    names = [k if isinstance(k, str) else _kernel_text(k) for k in machine.kernels]
+    return list(zip(names, machine.weights_.tolist(), strict=True))
 
 
 def _kernel_text(kernel: Kernel) -> str:
@@ -111,8 +154,12 @@ def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None
         raise ModelFailure(error) from error
 
 
-def load_model(path: Path) -> Model:
-    """Read a model file, also one that :func:`mercer.save` wrote without notes."""
+def load_model(path: Path, device: str | None = None) -> Model:
+    """Read a model file, also one that :func:`mercer.save` wrote without notes.
+
+    The model computes on the processor, wherever it was fitted, unless a device is
+    given.
+    """
     name = name_of(path)
     try:
         with opened(path) as source:
@@ -121,13 +168,35 @@ def load_model(path: Path) -> Model:
         why = error.strerror or error
         raise ModelFailure(f"the model {name} cannot be read: {why}.") from error
     machine = last_step(estimator)
-    is_fitted = hasattr(machine, "converged_")
-    if not isinstance(machine, KernelMachine | LinearMachine) or not is_fitted:
+    if not _can_predict(machine):
         raise ModelFailure(
             f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
             "Give a file that mercer fit has written."
         )
+    _set_device(machine, device)
     return Model(name, estimator, header, _schema(name, estimator, header["notes"]))
+
+
+def _can_predict(machine: Any) -> bool:
+    """Tell whether a machine is one of those that commands deal with, and fitted."""
+    if isinstance(machine, StreamClassifier):
+        return machine.__sklearn_is_fitted__()
+    is_known = isinstance(machine, KernelMachine | LinearMachine)
+    return is_known and hasattr(machine, "converged_")
+
+
+def _set_device(machine: Any, device: str | None) -> None:
+    if isinstance(machine, KernelMachine):
+        try:
+            check_device(device or "cpu")
+        except ValueError as error:
+            raise UsageFailure(f"--device: {error}") from error
+        machine.set_params(device=device or "cpu")
+    elif device not in (None, "cpu"):
+        raise UsageFailure(
+            f"--device {device}: {type(machine).__name__} computes on the processor. "
+            "Leave --device out."
+        )
 
 
 def _load(source: Source) -> tuple[dict[str, Any], Any]:

@@ -8,14 +8,28 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from mercer import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from mercer import (
+    SVC,
+    SVDD,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    MKLClassifier,
+    MKLRegressor,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    OnlineSVC,
+    PassiveAggressiveClassifier,
+)
 from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
+from mercer.runtime.devices import check_device
 
-__all__ = ["DEFAULT_KERNEL", "MACHINES", "TASKS", "Choices", "build", "check_choices"]
+__all__ = ["MACHINES", "OPTIONS", "TASKS", "Choices", "build", "check_choices"]
 
 MACHINES: dict[str, Any] = {
     "svc": SVC,
@@ -26,9 +40,11 @@ MACHINES: dict[str, Any] = {
     "svdd": SVDD,
     "linear-svc": LinearSVC,
     "linear-svr": LinearSVR,
+    "mkl": MKLClassifier,
+    "mkl-svr": MKLRegressor,
+    "online": OnlineSVC,
+    "passive": PassiveAggressiveClassifier,
 }
-#: the kernel of machines that take one, if none is given
-DEFAULT_KERNEL = "rbf"
 TASKS = {
     "svc": "classification",
     "nusvc": "classification",
@@ -38,7 +54,13 @@ TASKS = {
     "svdd": "novelty",
     "linear-svc": "classification",
     "linear-svr": "regression",
+    "mkl": "classification",
+    "mkl-svr": "regression",
+    "online": "classification",
+    "passive": "classification",
 }
+# Options of machines that have another name than the parameter.
+OPTIONS = {"p": "norm"}
 
 
 @dataclass(frozen=True)
@@ -46,38 +68,55 @@ class Choices:
     """The machine that is wanted; parameters that are None keep their defaults."""
 
     machine: str
-    kernel: str
+    kernels: tuple[str, ...]  #: none is the machine's default
     parameters: dict[str, Any]
     scale: str = "none"
     features: str = "pixels"
     cell_size: int | None = None
     n_jobs: int | None = None
     seed: int = 0
+    searched: tuple[str, ...] = ()  #: parameters that --search chooses
 
 
 def check_choices(choices: Choices) -> None:
     """Refuse choices that are wrong for any data, before the data are read."""
-    name = choices.kernel.strip()
-    if name not in KERNELS:
+    for name in choices.kernels:
         _kernel(name, None)
     if choices.n_jobs == 0:
         raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
-    given = choices.parameters
-    for parameter in ("gamma", "degree", "coef0"):
-        if given.get(parameter) is None:
-            continue
-        if name not in KERNELS:
+    try:
+        check_device(choices.parameters.get("device") or "cpu")
+    except ValueError as error:
+        raise UsageFailure(f"--device: {error}") from error
+    for name in choices.searched:
+        if choices.parameters.get(name) is not None:
             raise UsageFailure(
-                f"--{parameter} is for kernels that are given by name, not for "
-                f"{name!r}. Write it into the kernel, as in 'rbf(gamma=0.1) + linear'."
-            )
-        if parameter not in KERNELS[name]().get_params(deep=False):
-            raise UsageFailure(
-                f"--{parameter} is not a parameter of the kernel {name!r}. Leave it "
+                f"--{name} and --search {name} exclude each other. Leave one of them "
                 "out."
             )
+    for name in ("gamma", "degree", "coef0"):
+        if choices.parameters.get(name) is not None:
+            _check_in_kernels(f"--{name}", name, choices.kernels)
+        elif name in choices.searched:
+            _check_in_kernels(f"--search {name}", name, choices.kernels)
     if choices.machine != "auto":
         _machine(choices, choices.machine, None)
+
+
+def _check_in_kernels(option: str, parameter: str, kernels: tuple[str, ...]) -> None:
+    """Refuse a parameter of kernels that no kernel takes from the machine."""
+    for name in kernels or ("rbf", "poly"):
+        if name in KERNELS and parameter in KERNELS[name]().get_params(deep=False):
+            return
+    (name, *_) = kernels
+    if name in KERNELS:
+        raise UsageFailure(
+            f"{option} is not a parameter of the kernel {name!r}. Leave it out."
+        )
+    raise UsageFailure(
+        f"{option} is for kernels that are given by name, not for {name!r}. Write the "
+        "value into the kernel, as in 'rbf(gamma=0.1) + linear'."
+    )
 
 
 def build(choices: Choices, machine: str, schema: Schema, is_sparse: bool) -> Pipeline:
@@ -111,29 +150,62 @@ def _machine(choices: Choices, name: str, views: Any) -> Any:
     takes = kind().get_params(deep=False)
     given = {key: v for key, v in choices.parameters.items() if v is not None}
     for parameter in given:
-        if parameter not in takes:
-            having = [m for m, k in MACHINES.items() if parameter in k().get_params()]
-            raise UsageFailure(
-                f"--{parameter.replace('_', '-')} is not for --machine {name}, only "
-                f"for {', '.join(having)}. Leave it out, or choose another machine."
-            )
+        option = OPTIONS.get(parameter, parameter).replace("_", "-")
+        _check_taken(f"--{option}", parameter, name)
+    for parameter in choices.searched:
+        _check_taken(f"--search {parameter}", parameter, name)
     if "gamma" in given:
         given["gamma"] = _gamma(given["gamma"])
     if "random_state" in takes:
         given["random_state"] = choices.seed
-    if "kernel" in takes:
-        given["kernel"] = _kernel(choices.kernel.strip(), views)
-    elif choices.kernel not in (DEFAULT_KERNEL, "linear"):
-        raise UsageFailure(
-            f"--kernel {choices.kernel} is not for --machine {name}, which is linear. "
-            "Leave it out, or choose another machine."
-        )
+    given |= _kernel_parameters(choices, name, takes, views)
     machine = kind(n_jobs=choices.n_jobs, **given)
     try:
         machine._validate_params()
     except ValueError as error:
         raise UsageFailure(error) from error
     return machine
+
+
+def _check_taken(option: str, parameter: str, name: str) -> None:
+    """Refuse an option that a machine does not take."""
+    having = [m for m, k in MACHINES.items() if parameter in k().get_params()]
+    if name not in having:
+        raise UsageFailure(
+            f"{option} is not for --machine {name}, only for {', '.join(having)}. "
+            "Leave it out, or choose another machine."
+        )
+
+
+def _kernel_parameters(
+    choices: Choices, name: str, takes: dict[str, Any], views: Any
+) -> dict[str, Any]:
+    """Return what a machine takes as its kernel, or as its kernels."""
+    kernels = choices.kernels
+    if "kernels" in takes:
+        return {"kernels": [_kernel(k, views) for k in kernels]} if kernels else {}
+    if len(kernels) > 1:
+        raise UsageFailure(
+            f"--kernel is given {len(kernels)} times, and only --machine mkl and "
+            "mkl-svr take several kernels. Give one, or a sum such as 'rbf + linear'."
+        )
+    if "kernel" in takes:
+        if kernels:
+            return {"kernel": _kernel(kernels[0], views)}
+        for parameter in ("gamma", "degree", "coef0"):
+            is_given = choices.parameters.get(parameter) is not None
+            if takes["kernel"] is None and (is_given or parameter in choices.searched):
+                raise UsageFailure(
+                    f"--{parameter} is for kernels, and --machine {name} is linear "
+                    "unless --kernel is given. Give a kernel, such as --kernel rbf."
+                )
+        return {}
+    if kernels and kernels[0] != "linear":
+        raise UsageFailure(
+            f"--kernel {kernels[0]} is not for --machine {name}, which is linear. "
+            "Leave it out, or choose another machine."
+        )
+    return {}
 
 
 def _gamma(text: str) -> float | str:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ __all__ = [
     "check_free",
     "print_json",
     "print_pairs",
+    "rounded",
+    "short_numbers",
     "to_csv",
     "to_json",
 ]
@@ -86,6 +89,20 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(header)
     writer.writerows(rows)
     return out.getvalue()
+
+
+def short_numbers(text: str) -> str:
+    """Return a text, such as that of a kernel, whose fractions have six digits.
+
+    A width that is computed from data, such as 0.10000000000000053, is then 0.1.
+    """
+    return re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda m: f"{float(m[0]):.6g}", text)
+
+
+def rounded(value: float) -> str:
+    """Return a number with three digits, as people write it: 17,300 or 0.0125."""
+    short = float(f"{value:.3g}")
+    return f"{short:,.0f}" if 1000 <= abs(short) < 1e7 else f"{short:g}"
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:

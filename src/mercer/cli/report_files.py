@@ -14,8 +14,8 @@ from mercer.cli.scores import Verdict, to_text
 __all__ = ["REPORT", "report_files"]
 
 REPORT = "report.json"
-# The names of more curves than this would hide the curves.
-MOST_NAMED = 20
+# More curves than this cannot be told apart; roc.csv has all of them.
+MOST_CURVES = 10
 
 
 def report_files(verdict: Verdict, plots: str) -> dict[str, bytes]:
@@ -79,7 +79,7 @@ def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
             ending=ending,
         )
     else:
-        side = min(max(4.0, 0.5 * len(verdict.labels) + 2), 20.0)
+        side = min(max(4.0, 0.36 * len(verdict.labels) + 2), 20.0)
         drawn["confusion"] = figure_bytes(
             HeatMapDisplay.from_predictions,
             verdict.truth,
@@ -89,11 +89,23 @@ def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
             ending=ending,
         )
     if verdict.curves:
+        rates, title = _hardest(verdict)
         drawn["roc"] = figure_bytes(
             RocCurvesDisplay.from_rates,
-            {name: curve[:2] for name, curve in verdict.curves.items()},
-            legend=len(verdict.curves) <= MOST_NAMED,
+            rates,
+            title=title,
             figsize=(6, 5),
             ending=ending,
         )
     return {f"{name}.{ending}": content for name, content in drawn.items()}
+
+
+def _hardest(verdict: Verdict) -> tuple[dict[str, tuple], str | None]:
+    """Return the curves to draw, those with the least areas, and what they are."""
+    rates = {name: curve[:2] for name, curve in verdict.curves.items()}
+    if len(rates) <= MOST_CURVES:
+        return rates, None
+    areas = {name: metrics.auc(*pair) for name, pair in rates.items()}
+    chosen = sorted(rates, key=areas.__getitem__)[:MOST_CURVES]
+    title = f"The {MOST_CURVES} hardest of {len(rates)} classes"
+    return {name: rates[name] for name in chosen}, title

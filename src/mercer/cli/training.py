@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,28 +12,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
 
 from mercer.cli.command_bar import CommandBar
+from mercer.cli.cross_validation import (
+    METRICS,
+    check_folds,
+    cross_validate,
+    score,
+    search,
+)
 from mercer.cli.data.loaded import LoadedData, ReadOptions
 from mercer.cli.data.reading import read_data
 from mercer.cli.data.sources import name_of
-from mercer.cli.data.targets import as_classes, as_values, guess_task, sides
-from mercer.cli.failures import DataFailure, PoorAnswer, UsageFailure, first_line
-from mercer.cli.models import describe_machine, save_model
+from mercer.cli.data.targets import as_classes, as_values, guess_task, sides, spelt_like
+from mercer.cli.failures import (
+    DataFailure,
+    ModelFailure,
+    PoorAnswer,
+    UsageFailure,
+    first_line,
+)
+from mercer.cli.grids import Grid, at_the_edge, written
+from mercer.cli.models import Model, describe_machine, load_model, save_model
 from mercer.cli.pipelines import TASKS, Choices, build
-from mercer.selection import GridSearchCV
+from mercer.cli.printing import rounded
+from mercer.machines.base.streams import StreamClassifier
 
 __all__ = ["FitRequest", "train"]
 
-METRICS = {
-    "classification": "accuracy",
-    "regression": "R2",
-    "novelty": "share of inliers",
-}
 DEFAULTS = {"classification": "svc", "regression": "svr"}
 # Columns should be scaled if their spreads differ by more than this factor.
 UNEVEN = 100.0
+# Folds of a search, if --cv does not say.
+USUAL_FOLDS = 5
+# Rows that a machine learns from at once when it goes on learning.
+CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,8 @@ class FitRequest:
     test_size: float | None = None
     normal: str | None = None
     strict: bool = False
+    grid: Grid | None = None  #: what --search asks for
+    earlier: Path | None = None  #: a model file to go on from
 
     @property
     def source(self) -> str:
@@ -61,28 +77,12 @@ def train(
 ) -> dict[str, Any]:
     """Fit as requested, write the model, and return what there is to say about it."""
     with CommandBar(quiet) as bar:
-        bar.begin(f"reading {request.source}")
-        is_novelty = TASKS.get(request.choices.machine) == "novelty"
-        loaded = read_data(
-            request.data, replace(request.how, needs_target=not is_novelty)
-        )
-        machine, task, why = _decide(request, loaded)
-        X, y = _samples(request, loaded, task)
-        is_sparse = sparse.issparse(X)
-        _remark_on_scale(request, X, remark)
-        model = build(request.choices, machine, loaded.schema, is_sparse)
-        guess = _told_guess(request, task, why)
-        cv = None
-        if request.cv is not None:
-            cv = _cross_validate(request, model, X, y, task, bar, guess)
-        X, y, held_out = _hold_out(request, X, y, task, guess)
-        started = time.perf_counter()
-        with _fitting(request):
-            bar.watch(model, "fitting").fit(X, y)
-        seconds = time.perf_counter() - started
-        test = _test(model, held_out, task)
+        if request.earlier is not None:
+            model, loaded, facts = _learn_more(request, request.earlier, bar)
+        else:
+            model, loaded, facts = _fit_anew(request, bar, remark)
     found = describe_machine(model)
-    if request.strict and not found["converged"]:
+    if request.strict and found["converged"] is False:
         gap = f"dual gap {found['dual_gap']:.2g}"
         if found["kkt_gap"] is not None:
             gap = f"KKT gap {found['kkt_gap']:.2g}"
@@ -90,23 +90,136 @@ def train(
             f"the fit did not converge ({gap}); {request.out} was not written. "
             "Scale the data, lower C, or raise --max-iter or --tol."
         )
+    kept = ("task", "samples", "cv", "test")
     save_model(
         model,
         request.out,
         loaded.schema,
-        task=task,
         target=loaded.schema.target,
         scale=request.choices.scale,
         normal=request.normal,
         data=Path(request.source).name,
-        samples=X.shape[0],
-        cv=cv,
-        test=test,
+        **{name: facts[name] for name in kept},
     )
+    return {
+        **found,
+        **facts,
+        "features": loaded.X.shape[1],
+        "target": loaded.schema.target,
+        "model": str(request.out),
+    }
+
+
+def _fit_anew(
+    request: FitRequest, bar: CommandBar, remark: Callable[[str], None]
+) -> tuple[Any, LoadedData, dict[str, Any]]:
+    """Read data and fit a machine to them; return it, the data, and facts."""
+    bar.begin(f"reading {request.source}")
+    is_novelty = TASKS.get(request.choices.machine) == "novelty"
+    loaded = read_data(request.data, replace(request.how, needs_target=not is_novelty))
+    machine, task, why = _decide(request, loaded)
+    X, y = _samples(request, loaded, task)
+    _remark_on_scale(request, loaded, X, remark)
+    model = build(request.choices, machine, loaded.schema, sparse.issparse(X))
+    guess = _told_guess(request, task, why)
+    # Held-out samples take no part in a search, so that their score is an honest one.
+    X, y, held_out = _hold_out(request, X, y, task, guess)
+    cv = searched = None
+    n_folds = USUAL_FOLDS if request.cv is None else request.cv
+    if request.cv is not None or request.grid:
+        check_folds(request.source, n_folds, y, X.shape[0], task, guess)
+        how = (X, y, task, n_folds, request.choices.seed, bar)
+        with _fitting(request):
+            if request.grid:
+                searched, cv = search(model, request.grid, *how)
+            else:
+                cv = cross_validate(model, *how)
+    if searched is not None and request.grid:
+        _remark_on_edges(request.grid, searched["best"], remark)
+        model[-1].set_params(**searched["best"])
+    started = time.perf_counter()
+    with _fitting(request):
+        bar.watch(model, "fitting").fit(X, y)
+    seconds = time.perf_counter() - started
     facts = {"task": task, "why": why, "samples": X.shape[0], "seconds": seconds}
-    columns = {"features": X.shape[1], "target": loaded.schema.target}
-    checks = {"cv": cv, "test": test, "model": str(request.out)}
-    return {**found, **facts, **columns, **checks}
+    test = _test(model, held_out, task)
+    return model, loaded, {**facts, "cv": cv, "test": test, "search": searched}
+
+
+def _learn_more(
+    request: FitRequest, earlier: Path, bar: CommandBar
+) -> tuple[Any, LoadedData, dict[str, Any]]:
+    """Read a model and new rows, and learn from them after predicting them."""
+    found = load_model(earlier)
+    machine = found.machine
+    if not isinstance(machine, StreamClassifier):
+        raise ModelFailure(
+            f"{found.source} holds a {type(machine).__name__}, which cannot go on "
+            "learning. Fit it anew, or fit --machine online or passive first."
+        )
+    bar.begin(f"reading {request.source}")
+    how = replace(request.how, needs_target=True, schema=found.schema)
+    loaded = read_data(request.data, how)
+    y = _known_classes(found, spelt_like(loaded, machine.classes_), loaded)
+    n = len(y)
+
+    def chunks() -> Iterator[tuple[Any, NDArray]]:
+        for first in range(0, n, CHUNK):
+            rows = slice(first, first + CHUNK)
+            yield _prepared(found.estimator, loaded.X[rows]), y[rows]
+            done = min(first + CHUNK, n)
+            bar.show(done / n, f"{done} of {n} rows")
+
+    bar.begin("learning")
+    started = time.perf_counter()
+    before = dict.fromkeys(machine.history_, 0)
+    before |= {name: v[-1] for name, v in machine.history_.items() if v}
+    with _fitting(request):
+        machine.learn_stream(chunks())
+        if hasattr(machine, "finish"):
+            bar.begin("finishing")
+            machine.finish()
+    seconds = time.perf_counter() - started
+    facts = {
+        "task": found.task,
+        "why": f"it goes on from {found.source}",
+        "samples": n,
+        "seconds": seconds,
+        "mistakes": machine.history_["n_mistakes"][-1] - before["n_mistakes"],
+        "cv": None,
+        "test": None,
+        "search": None,
+    }
+    return found.estimator, replace(loaded, schema=found.schema), facts
+
+
+def _known_classes(model: Model, y: NDArray, loaded: LoadedData) -> NDArray:
+    """Return classes of new rows, or say which of them the model does not know."""
+    new = np.flatnonzero(~np.isin(y, model.machine.classes_))
+    if len(new):
+        known = ", ".join(map(str, model.machine.classes_[:10]))
+        raise DataFailure(
+            f"{loaded.where(int(new[0]), model.schema.target)}: {y[new[0]].item()!r} "
+            f"is not one of the model's classes, {known}. A model keeps the classes "
+            "of its first fit; fit it anew."
+        )
+    return y
+
+
+def _prepared(estimator: Any, X: Any) -> Any:
+    """Return what the machine at the end of a pipeline sees of samples."""
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        return estimator[:-1].transform(X)
+    return X
+
+
+def _remark_on_edges(
+    grid: Grid, best: dict[str, Any], remark: Callable[[str], None]
+) -> None:
+    """Say where a wider range might be better."""
+    if names := at_the_edge(grid, best):
+        told = " and ".join(f"{name}={written(best[name])}" for name in names)
+        remark(f"the best {told} is at the edge of its range; try a wider range.")
 
 
 def _decide(request: FitRequest, loaded: LoadedData) -> tuple[str, str, str]:
@@ -148,19 +261,30 @@ def _samples(
 
 
 def _remark_on_scale(
-    request: FitRequest, X: Any, remark: Callable[[str], None]
+    request: FitRequest, loaded: LoadedData, X: Any, remark: Callable[[str], None]
 ) -> None:
-    if request.choices.scale != "none" or sparse.issparse(X) or X.shape[0] < 2:
+    """Say that columns have very different scales, and name the extreme ones."""
+    is_image = loaded.schema.image is not None
+    if request.choices.scale != "none" or is_image or X.shape[0] < 2:
         return
-    spreads = X.std(axis=0)
-    spreads = spreads[spreads > 0]
-    if len(spreads) and spreads.max() > UNEVEN * spreads.min():
-        ratio = spreads.max() / spreads.min()
-        if request.how.size is None and not request.data.is_dir():
-            remark(
-                f"the spreads of the columns differ by a factor of {ratio:.0f}; "
-                "--scale standard may give a better model."
-            )
+    spreads = abs(X).max(axis=0).toarray() if sparse.issparse(X) else X.std(axis=0)
+    spreads = np.ravel(spreads)
+    known = np.flatnonzero(spreads > 0)
+    if not len(known):
+        return
+    least = known[spreads[known].argmin()]
+    most = known[spreads[known].argmax()]
+    ratio = spreads[most] / spreads[least]
+    if ratio > UNEVEN:
+        names = [
+            name for name, columns in loaded.schema.layout().items() for _ in columns
+        ] or [str(k + loaded.schema.first_index) for k in range(X.shape[1])]
+        remark(
+            f"the spreads of the columns differ by a factor of {rounded(ratio)}: that "
+            f"of {names[most]!r} is {rounded(spreads[most])}, that of "
+            f"{names[least]!r} is {rounded(spreads[least])}. --scale standard may "
+            "give a better model."
+        )
 
 
 @contextmanager
@@ -175,62 +299,6 @@ def _fitting(request: FitRequest) -> Iterator[None]:
             scale = request.choices.scale
             why = f"--scale {scale}: some values are too large to scale."
         raise DataFailure(f"{request.source}: {why}") from error
-
-
-def _score(model: Any, X: Any, y: NDArray | None = None) -> float:
-    """Return the metric of the model's task; without targets, the share of inliers."""
-    if y is None:
-        return float(np.mean(model.predict(X) == 1))
-    return float(model.score(X, y))
-
-
-def _cross_validate(
-    request: FitRequest,
-    model: Any,
-    X: Any,
-    y: NDArray | None,
-    task: str,
-    bar: CommandBar,
-    guess: str,
-) -> dict[str, Any]:
-    n_folds, n = int(request.cv or 0), X.shape[0]
-    if not 2 <= n_folds <= n:
-        raise UsageFailure(
-            f"--cv must be from 2 to {n}, the number of samples; got {n_folds}."
-        )
-    kind: Any = KFold
-    if task == "classification" and y is not None:
-        classes, counts = np.unique(y, return_counts=True)
-        if counts.min() < n_folds:
-            rare = classes[counts.argmin()].item()
-            raise DataFailure(
-                f"{request.source}: --cv {n_folds} needs {n_folds} samples of every "
-                f"class; {rare!r} has {counts.min()}.{guess}"
-            )
-        kind = StratifiedKFold
-    bar.begin(f"cross-validating with {n_folds} folds")
-    search = GridSearchCV(
-        model,
-        {},
-        scoring=_score if y is None else None,
-        n_jobs=request.choices.n_jobs,
-        refit=False,
-        cv=kind(n_folds, shuffle=True, random_state=request.choices.seed),
-        verbose=int(bar.is_drawn),
-        error_score="raise",
-    )
-    with _fitting(request), warnings.catch_warnings():
-        # Some machines and features cannot share them, which changes no score.
-        warnings.filterwarnings("ignore", "Kernel values could not be shared")
-        found = search.fit(X, y).cv_results_
-    scores = [float(found[f"split{k}_test_score"][0]) for k in range(n_folds)]
-    return {
-        "folds": n_folds,
-        "metric": METRICS[task],
-        "mean": float(np.mean(scores)),
-        "std": float(np.std(scores)),
-        "scores": scores,
-    }
 
 
 def _hold_out(
@@ -265,5 +333,5 @@ def _test(model: Any, held_out: Any, task: str) -> dict[str, Any] | None:
     if held_out is None:
         return None
     X, y = held_out
-    value = _score(model, X, y)
+    value = score(model, X, y)
     return {"metric": METRICS[task], "score": value, "samples": X.shape[0]}

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.images.base import read_array
 from mercer.images.stack import float_dtype
 from mercer.kernels.views import name_columns
-from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import check_feature_names_in
+from mercer.runtime.validation import all_or_nothing
 
 __all__ = ["Views", "as_rows"]
 

@@ -193,8 +193,11 @@ class Cosine(Kernel):
 
     @staticmethod
     def _inverse_norms(operand: Samples) -> NDArray:
-        norms = np.sqrt(_squared_norms(operand))
-        return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+        def make(own: Samples) -> NDArray:
+            norms = np.sqrt(_squared_norms(own))
+            return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+
+        return operand.keep("inverse norms", make)
 
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = map(self._inverse_norms, (pair.left, pair.right))

@@ -136,7 +136,8 @@ class Custom(Kernel):
     _takes = "matrices"
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return call_function(self.function, pair.left.X, pair.right.X, pair.dtype)
+        left, right = pair.left.host.X, pair.right.host.X
+        return pair.from_host(call_function(self.function, left, right, pair.dtype))
 
     def diagonal(self, operand: Samples) -> NDArray:
         def blocks() -> Iterator[NDArray]:
@@ -176,9 +177,10 @@ class Pairwise(Custom):
     _takes = "samples"
 
     def evaluate(self, pair: Pair) -> NDArray:
-        left, right = (_samples(side) for side in (pair.left, pair.right))
+        left, right = (_samples(side.host) for side in (pair.left, pair.right))
         values = [[self._value(x, z) for z in right] for x in left]
-        return _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
+        found = _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
+        return pair.from_host(found)
 
     def diagonal(self, operand: Samples) -> NDArray:
         values = [self._value(x, x) for x in _samples(operand)]

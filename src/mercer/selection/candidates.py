@@ -168,6 +168,11 @@ def why_not(estimator: Any) -> str | None:
         return f"solver={estimator.solver!r} needs its own matrix"
     if estimator._is_function():
         return "the kernel is a function of all samples at once"
+    if estimator.device != "cpu":
+        return (
+            f"device={estimator.device!r} fits each candidate and fold on its own: "
+            "kernel values are shared on the processor only"
+        )
     if getattr(estimator, "_skl_callbacks", None):
         return "the estimator has callbacks, which watch its own fits"
     return None

@@ -17,9 +17,8 @@ from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import num_samples, safe_indexing
 from mercer.runtime.threads import Threads
-from mercer.selection.bar import Bar
 from mercer.selection.candidates import MACHINES, Request
-from mercer.selection.evaluation import Evaluation
+from mercer.selection.evaluation import Evaluation, bar_of
 from mercer.selection.search import GridSearchCV
 
 __all__ = [
@@ -231,7 +230,7 @@ def _models(
 ) -> dict[tuple[int, int], Any]:
     """Return fitted models by candidate and split."""
     total = len(candidates) * len(request.splits)
-    with Bar(name, total, verbose) as bar, Threads(n_jobs) as threads:
+    with bar_of(name, total, verbose) as bar, Threads(n_jobs) as threads:
         evaluation = Evaluation(request, threads, bar)
         evaluation.run(candidates)
     for model, _ in evaluation.models.values():
@@ -309,7 +308,7 @@ def cross_val_decision(
         clone(estimator), X, y, splits, None, fit_params, {}, False, "raise",
         cache_size, keeps_models=True,
     )  # fmt: skip
-    with Bar("cross_val_decision", len(splits), verbose) as bar:
+    with bar_of("cross_val_decision", len(splits), verbose) as bar:
         with Threads(n_jobs) as threads:
             evaluation = Evaluation(request, threads, bar)
             evaluation.run([{}])

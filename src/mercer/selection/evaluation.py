@@ -13,7 +13,8 @@ import pickle
 import textwrap
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -28,9 +29,10 @@ from mercer.core.problem import Solution
 from mercer.core.tiles import gather_square
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.solve import certified, tries_single
+from mercer.engines.cpu.small import is_tiny
+from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
-from mercer.engines.plan import Plan, Settings
+from mercer.engines.plan import Plan, Settings, certified
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import dense_if_small
 from mercer.machines.base.machine import UNBOUNDED
@@ -57,9 +59,15 @@ from mercer.selection.candidates import (
     weight_name,
 )
 from mercer.selection.path import Answers, Entry, Job, Unit, jobs_of, solve_job
-from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts, exact_bytes
+from mercer.selection.stored import (
+    GramMaker,
+    SharedGram,
+    bytes_of_parts,
+    exact_bytes,
+    small_gram,
+)
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "bar_of"]
 
 # The part of the work of a fit that is solving, for the bar.
 SOLVING = 0.8
@@ -75,6 +83,11 @@ STATED_BY = (
 )
 
 
+def bar_of(name: str, total: int, verbose: int) -> AbstractContextManager[Bar | None]:
+    """Return a bar for so many fits, or None in its place if nobody wants to see it."""
+    return Bar(name, total, verbose) if verbose else nullcontext()
+
+
 class NotPrecise(ArithmeticError):
     """Says that the precision of the matrix is not enough to certify a solution."""
 
@@ -82,7 +95,7 @@ class NotPrecise(ArithmeticError):
 class Evaluation:
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
-    def __init__(self, request: Request, threads: Threads, bar: Bar):
+    def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         #: fitted models, if they are kept, and the test samples as they see them
@@ -92,6 +105,7 @@ class Evaluation:
         self.n_grams = 0
         self._threads = threads
         self._bar = bar
+        self._room: int | None = None  # bytes that shrinking may copy
         # Threads begin with scikit-learn's defaults.
         self._config = get_config()
         self._counted: dict[tuple[int, int], float] = {}  # parts of fits, for the bar
@@ -185,10 +199,13 @@ class Evaluation:
         """Evaluate units, several at a time if one alone leaves threads idle."""
         if not units:
             return
-        n = samples.X.shape[0]
+        n, allowed = samples.X.shape[0], self._cache_size(units)
+        if allowed == "auto" and is_tiny(samples.X, n) and not samples.is_matrix:
+            self._run_tiny(samples, units)
+            return
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
-        allowed, budget = self._budget(units)
+        budget = budget_bytes(allowed)
         squares = self._threads.count * self._largest_part(samples, dtype)
         tiles = budget // TILES_PART
         left = budget - whole - squares - tiles
@@ -207,13 +224,12 @@ class Evaluation:
             parts = bytes_of_parts([unit.kernel for unit in units], n)
             keeps = parts <= left
             left -= parts if keeps else 0
-        maker: Any = None
+        make: Any = None
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
-            X = samples.X
-            if not any(kernel.is_custom() for kernel in kernels):
-                X = dense_if_small(X)  # as a fit does
+            X = _as_in_fits(samples.X, units)
             maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
+            make = maker.make
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
@@ -221,7 +237,14 @@ class Evaluation:
         # The remaining memory is for the copies that shrinking makes.
         self._room = left // max(self._threads.count, WORKERS)
         for begin in range(0, len(units), at_once):
-            self._run_batch(units[begin : begin + at_once], maker)
+            self._run_batch(units[begin : begin + at_once], make)
+
+    def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
+        """Evaluate units of so few samples that kernels need not share distances."""
+        at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
+        make = partial(small_gram, _as_in_fits(samples.X, units))
+        for begin in range(0, len(units), at_once):
+            self._run_batch(units[begin : begin + at_once], make)
 
     def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
         """Return the memory of what a thread copies of a Gram matrix.
@@ -239,17 +262,13 @@ class Evaluation:
         most = max(train * train, rows * n)
         return most * dtype.itemsize + exact_bytes(train)
 
-    def _budget(self, units: list[Unit]) -> tuple[float | str, int]:
-        """Return the ``cache_size`` that applies, and how many bytes it allows.
-
-        If the search has none, it is the smallest of the machines.
-        """
+    def _cache_size(self, units: list[Unit]) -> float | str:
+        """Return that of the search, or else the smallest of the machines."""
         own = self.request.cache_size
         models = [entry.model for unit in units for entry in unit.entries]
         sizes = {m.cache_size for m in models} if own == "auto" else {own}
         numbers = [size for size in sizes if size != "auto"]
-        allowed = min(numbers) if numbers else "auto"
-        return allowed, budget_bytes(allowed)
+        return min(numbers) if numbers else "auto"
 
     def _dtype(self, units: list[Unit]) -> np.dtype:
         """Choose the precision of the Gram matrix as a fit would."""
@@ -260,7 +279,9 @@ class Evaluation:
             return np.dtype(np.float32)
         return X.dtype
 
-    def _run_batch(self, units: list[Unit], maker: GramMaker) -> None:
+    def _run_batch(
+        self, units: list[Unit], make: Callable[[Kernel], SharedGram]
+    ) -> None:
         entries = []
         jobs: list[Job] = []
         for unit in units:
@@ -268,7 +289,7 @@ class Evaluation:
             if unit.samples.is_matrix:
                 unit.gram = SharedGram.given(unit.samples.X)
             else:
-                unit.gram = maker.make(unit.kernel)
+                unit.gram = make(unit.kernel)
                 self.n_grams += 1
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
@@ -446,6 +467,8 @@ class Evaluation:
 
         The lock is taken once for all of them: threads would often wait for it.
         """
+        if self._bar is None:
+            return
         more = 0.0
         with self._counting:
             for c, split, part in parts:
@@ -456,6 +479,8 @@ class Evaluation:
 
     def _note(self, c: int, split: int, result: dict[str, Any]) -> None:
         self.results[c, split] = result
+        if self._bar is None:
+            return
         self._count([(c, split, 1.0)])
         n_splits = len(self.request.splits)
         mine = [self.results.get((c, k)) for k in range(n_splits)]
@@ -463,6 +488,11 @@ class Evaluation:
             scores = [r["test_scores"] for r in mine if r is not None]
             if not isinstance(scores[0], dict):
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
+
+
+def _as_in_fits(X: Any, units: list[Unit]) -> Any:
+    """Return samples as fits see them: few sparse ones are dense."""
+    return X if any(unit.kernel.is_custom() for unit in units) else dense_if_small(X)
 
 
 def _told(error: Exception) -> str:

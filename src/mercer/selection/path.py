@@ -9,7 +9,6 @@ mass that the clipped solution lacks is added where the gradient asks for it mos
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,6 +42,7 @@ from mercer.engines.cpu.solve import (
     SAFETY,
 )
 from mercer.kernels.base import Kernel
+from mercer.runtime.threads import memory_of_thread
 from mercer.selection.candidates import Fold, Samples
 from mercer.selection.stored import SharedGram
 
@@ -60,8 +60,6 @@ __all__ = [
 
 # Chains that one job solves on a matrix that it gathers.
 CHAINS_PER_JOB = 4
-
-_thread = threading.local()
 
 
 class Link(NamedTuple):
@@ -111,9 +109,10 @@ class Solved(NamedTuple):
 
 def room_of_thread(n: int, dtype: np.dtype) -> NDArray:
     """Return an array of shape (n, n), valid until the next call of the thread."""
-    room = getattr(_thread, "room", None)
+    memory = memory_of_thread()
+    room = memory.get("room of a path")
     if room is None or room.dtype != dtype or room.size < n * n:
-        room = _thread.room = np.empty(n * n, dtype=dtype)
+        room = memory["room of a path"] = np.empty(n * n, dtype=dtype)
     return room[: n * n].reshape(n, n)
 
 

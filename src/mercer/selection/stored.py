@@ -15,10 +15,12 @@ from scipy import sparse
 
 from mercer.core.tiles import ranges
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.small import whole_matrix
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
+from mercer.runtime.validation import QUIET
 
-__all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes"]
+__all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes", "small_gram"]
 
 # Shape of the tiles of a triangle.
 TILE_ROWS = 256
@@ -48,6 +50,12 @@ class SharedGram(NamedTuple):
         sampled = _sample(len(matrix))
         exact = matrix[sampled].astype(np.float64)
         return cls(matrix, sampled, exact, matrix.diagonal().copy())
+
+
+@QUIET
+def small_gram(X: Any, kernel: Kernel) -> SharedGram:
+    """Return the matrix of a few samples, computed at once in double precision."""
+    return SharedGram.given(whole_matrix(kernel, X))
 
 
 def bytes_of_parts(kernels: Iterable[Kernel], n: int) -> int:

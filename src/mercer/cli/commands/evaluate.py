@@ -35,7 +35,8 @@ def evaluate(
             "--out",
             "-o",
             metavar="DIR",
-            help="A folder for the report, the confusion matrix and the ROC curves.",
+            help="A folder for the report, the confusion matrix and the ROC curves. "
+            "Default: the report is printed only.",
         ),
     ] = None,
     plots: Annotated[
@@ -45,7 +46,8 @@ def evaluate(
     at_least: Annotated[
         float | None,
         typer.Option(
-            "--at-least", help="Exit with code 1 if accuracy, or R2, is lower."
+            "--at-least",
+            help="Exit with code 1 if accuracy, or R2, is lower. Default: never.",
         ),
     ] = None,
     target: options.TargetName = None,
@@ -54,17 +56,23 @@ def evaluate(
     header: options.Header = options.HeaderChoice.auto,
     samples: options.Samples = "X",
     size: options.Size = None,
+    device: options.Device = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare the predictions of a model with the known answers."""
+    """Compare the predictions of a model with the known answers.
+
+    For example:
+
+    mercer evaluate iris.skops test.csv --out report --at-least 0.9
+    """
     if at_least is not None and math.isnan(at_least):
         raise UsageFailure("--at-least must be a number; got nan.")
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
-    found = load_model(model)
+    found = load_model(model, device)
     how = ReadOptions(
         format.value,
         target,

@@ -11,10 +11,14 @@ import typer
 
 from mercer.cli.commands import options
 from mercer.cli.data.loaded import ReadOptions
+from mercer.cli.data.sources import check_apart
 from mercer.cli.failures import UsageFailure, reporting, tell
-from mercer.cli.pipelines import DEFAULT_KERNEL, Choices, check_choices
-from mercer.cli.printing import check_free, print_json, print_pairs
+from mercer.cli.grids import parse_grid, written
+from mercer.cli.pipelines import OPTIONS, Choices, check_choices
+from mercer.cli.printing import check_free, print_json, print_pairs, short_numbers
+from mercer.cli.searched import check_figure, search_figure, search_table
 from mercer.cli.training import FitRequest, train
+from mercer.runtime.writing import write_file
 
 __all__ = ["fit"]
 
@@ -33,13 +37,34 @@ class MachineChoice(StrEnum):
     svdd = "svdd"
     linear_svc = "linear-svc"
     linear_svr = "linear-svr"
+    mkl = "mkl"
+    mkl_svr = "mkl-svr"
+    online = "online"
+    passive = "passive"
 
 
 def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, rich_help_panel=panel, help=text, metavar=metavar)
 
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="The model file to write.")]
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="MODEL",
+        help="The model file to write, such as iris.skops.",
+    ),
+]
+Earlier = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="MODEL",
+        help="Go on learning from this model of --machine online or passive, with its "
+        "options. Without it, the fit starts anew.",
+    ),
+]
 Categories = Annotated[
     Literal["refuse", "one-hot"],
     _option(options.READ, "Refuse text columns, or make a 0/1 column for each value."),
@@ -50,65 +75,170 @@ Features = Annotated[
 ]
 CellSize = Annotated[
     int | None,
-    _option(options.READ, "Pixels along a side of a HOG cell; 8 by default."),
+    _option(options.READ, "Pixels along a side of a HOG cell. Default: 8."),
 ]
 Scale = Annotated[
     Literal["none", "standard", "minmax"],
-    _option(options.READ, "How columns are scaled; the model keeps the scaling."),
+    _option(
+        options.READ,
+        "How columns are scaled: standard to mean 0 and deviation 1, minmax to 0..1. "
+        "The model keeps the scaling.",
+    ),
 ]
 Machine = Annotated[
     MachineChoice,
     _option(
         MODEL,
         "auto: svc for classes, svr for other numbers. linear-svc and linear-svr are "
-        "for many rows; they take no kernel.",
+        "for many rows; they take no kernel. mkl and mkl-svr learn weights of several "
+        "kernels. online and passive can go on learning (--from).",
     ),
 ]
-KernelText = Annotated[
-    str, _option(MODEL, "Name or text of the kernel, such as 'rbf + 0.5 * linear@age'.")
+KernelTexts = Annotated[
+    list[str] | None,
+    _option(
+        MODEL,
+        "Name or text of the kernel, such as 'rbf + 0.5 * linear@age'. For mkl it may "
+        "be repeated. Default: rbf; linear, poly and rbf for mkl; none for passive.",
+        "--kernel",
+        metavar="TEXT",
+    ),
 ]
-C = Annotated[float | None, _option(MODEL, "Cost of a margin violation.", "--C")]
+C = Annotated[
+    float | None,
+    _option(MODEL, "Cost of a margin violation. Default: 1; for svdd none.", "--C"),
+]
 Gamma = Annotated[
-    str | None, _option(MODEL, "scale, auto or a number, for a kernel given by name.")
+    str | None,
+    _option(
+        MODEL,
+        "scale, auto or a number, for kernels given by name. Default: scale.",
+        metavar="NUMBER",
+    ),
 ]
-Degree = Annotated[int | None, _option(MODEL, "Degree of the kernel poly.")]
+Degree = Annotated[int | None, _option(MODEL, "Degree of the kernel poly. Default: 3.")]
 Coef0 = Annotated[
-    float | None, _option(MODEL, "Constant of the kernels poly and sigmoid.")
+    float | None,
+    _option(MODEL, "Constant of the kernels poly and sigmoid. Default: 0."),
 ]
-Nu = Annotated[float | None, _option(MODEL, "Parameter of nusvc, nusvr and oneclass.")]
-Epsilon = Annotated[float | None, _option(MODEL, "Half the width of the tube of svr.")]
+Nu = Annotated[
+    float | None,
+    _option(MODEL, "Parameter of nusvc, nusvr and oneclass. Default: 0.5."),
+]
+Epsilon = Annotated[
+    float | None,
+    _option(
+        MODEL,
+        "Half the width of the tube of svr, linear-svr and mkl-svr. Default: 0.1; "
+        "0 for linear-svr.",
+    ),
+]
 Multiclass = Annotated[
     Literal["ovo", "ovr", "ecoc"] | None,
-    _option(MODEL, "For several classes: pairs, one against the rest, or codes."),
+    _option(
+        MODEL,
+        "For several classes: pairs, one against the rest, or codes. Default: ovo; "
+        "ovr for mkl, online and passive.",
+    ),
 ]
 Probability = Annotated[
     bool, _option(MODEL, "Fit probabilities, too.", "--probability")
 ]
 ClassWeight = Annotated[
-    Literal["balanced"] | None, _option(MODEL, "Give rare classes more weight.")
+    Literal["balanced"] | None,
+    _option(MODEL, "Give rare classes more weight. Default: equal weights."),
 ]
 Normal = Annotated[
     str | None,
-    _option(MODEL, "For oneclass and svdd: fit only the rows of this class."),
+    _option(
+        MODEL,
+        "For oneclass and svdd: fit only the rows of this class. Default: all rows.",
+        metavar="CLASS",
+    ),
 ]
-Tol = Annotated[float | None, _option(SOLVE, "Largest KKT gap of a solution.")]
-MaxIter = Annotated[int | None, _option(SOLVE, "Largest number of steps.")]
+Norm = Annotated[
+    float | None,
+    _option(
+        MODEL,
+        "For mkl and mkl-svr: the norm p of the weights; 1 leaves few kernels. "
+        "Default: 2.",
+        metavar="P",
+    ),
+]
+Budget = Annotated[
+    int | None,
+    _option(
+        MODEL,
+        "For online and passive: the most rows to hold. Default: no limit.",
+        metavar="N",
+    ),
+]
+Tol = Annotated[
+    float | None,
+    _option(
+        SOLVE,
+        "Largest KKT gap of a solution. Default: 0.001; 0.0001 for linear machines.",
+    ),
+]
+MaxIter = Annotated[
+    int | None,
+    _option(
+        SOLVE,
+        "Largest number of steps. Default: 10 million or more; 1000 rounds "
+        "for linear machines and passive.",
+    ),
+]
 CacheSize = Annotated[
-    float | None, _option(SOLVE, "Megabytes of memory for kernel values.")
+    float | None,
+    _option(
+        SOLVE,
+        "Megabytes of memory for kernel values. Default: up to a quarter of the free "
+        "memory.",
+    ),
 ]
-NJobs = Annotated[int | None, _option(SOLVE, "Number of threads.")]
+NJobs = Annotated[
+    int | None,
+    _option(SOLVE, "Number of threads; -1 for all cores. Default: as many as BLAS."),
+]
 Seed = Annotated[
     int,
     typer.Option(
         "--seed", min=0, rich_help_panel=SOLVE, help="Seed of folds and splits."
     ),
 ]
+Search = Annotated[
+    str | None,
+    _option(
+        CHECK,
+        "Cross-validate all combinations and fit the best: names, or names with "
+        "ranges, as in C,gamma or C=0.1:100,gamma=2^-9:2^3:4. LOW:HIGH goes in powers "
+        "of ten, LOW:HIGH:STEP by that factor. Usual ranges: C=0.01:10000, "
+        "gamma=0.0001:10, epsilon=0.001:1, nu=0.1:0.9:0.2, degree=2:5, coef0=0:2.",
+        metavar="GRID",
+    ),
+]
+Figure = Annotated[
+    Path | None,
+    _option(
+        CHECK,
+        "Draw the scores of --search into this file, such as grid.png or grid.svg.",
+        metavar="FILE",
+    ),
+]
 Folds = Annotated[
-    int | None, _option(CHECK, "Cross-validate with N folds.", metavar="N")
+    int | None,
+    _option(
+        CHECK,
+        "Cross-validate with N folds. Default: no folds; 5 with --search.",
+        metavar="N",
+    ),
 ]
 TestSize = Annotated[
     float | None,
-    _option(CHECK, "Hold out this share, or number, of samples and score them."),
+    _option(
+        CHECK,
+        "Hold out this share, or number, of samples and score them. Default: none.",
+    ),
 ]
 Strict = Annotated[
     bool,
@@ -122,6 +252,7 @@ Strict = Annotated[
 def fit(
     data: options.DataFile,
     out: Out,
+    earlier: Earlier = None,
     target: options.TargetName = None,
     drop: options.Drop = None,
     format: options.Format = options.FormatChoice.auto,
@@ -134,7 +265,7 @@ def fit(
     cell_size: CellSize = None,
     scale: Scale = "none",
     machine: Machine = MachineChoice.auto,
-    kernel: KernelText = DEFAULT_KERNEL,
+    kernels: KernelTexts = None,
     c: C = None,
     gamma: Gamma = None,
     degree: Degree = None,
@@ -145,11 +276,16 @@ def fit(
     probability: Probability = False,
     class_weight: ClassWeight = None,
     normal: Normal = None,
+    norm: Norm = None,
+    budget: Budget = None,
     tol: Tol = None,
     max_iter: MaxIter = None,
     cache_size: CacheSize = None,
     n_jobs: NJobs = None,
+    device: options.Device = None,
     seed: Seed = 0,
+    search: Search = None,
+    figure: Figure = None,
     cv: Folds = None,
     test_size: TestSize = None,
     strict: Strict = False,
@@ -157,7 +293,18 @@ def fit(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fit a machine to a table or a folder of images, and write a model file."""
+    """Fit a machine to a table or a folder of images, and write a model file.
+
+    For example:
+
+    mercer fit iris.csv --target species --scale standard --out iris.skops
+
+    mercer fit iris.csv --target species --search C,gamma --out iris.skops
+
+    mercer fit photos/ --features hog --size 64x64 --cv 5 --out photos.skops
+
+    mercer fit today.csv --from yesterday.skops --out today.skops
+    """
     if out == Path("-"):
         raise UsageFailure(
             "--out -: the model cannot go to standard output, where the results of the "
@@ -168,12 +315,28 @@ def fit(
         **{"C": c, "gamma": gamma, "degree": degree, "coef0": coef0, "nu": nu},
         **{"epsilon": epsilon, "multiclass": multiclass, "class_weight": class_weight},
         **{"tol": tol, "max_iter": max_iter, "cache_size": cache_size},
-        **{"probability": probability or None},
+        **{"probability": probability or None, "p": norm, "budget": budget},
+        "device": device,
     }
+    grid = None if search is None else parse_grid(search)
+    if figure is not None:
+        check_figure(figure, grid)
+        check_free([figure], force, [data, out])
     choices = Choices(
-        machine.value, kernel, parameters, scale, features, cell_size, n_jobs, seed
+        machine.value,
+        tuple(text.strip() for text in kernels or ()),
+        parameters,
+        scale,
+        features,
+        cell_size,
+        n_jobs,
+        seed,
+        tuple(grid or ()),
     )
     check_choices(choices)
+    if earlier is not None:
+        _check_earlier(choices, cv, test_size, normal)
+        check_apart(earlier, data)
     how = ReadOptions(
         format.value,
         target,
@@ -184,9 +347,44 @@ def fit(
         size=options.parse_size(size),
         colour=colour.value,
     )
-    request = FitRequest(data, how, choices, out, cv, test_size, normal, strict)
+    request = FitRequest(
+        data, how, choices, out, cv, test_size, normal, strict, grid, earlier
+    )
     result = train(request, quiet, _silent if quiet else tell)
-    print_json(result) if as_json else print_pairs(_lines(result))
+    found = result["search"]
+    if figure is not None:
+        write_file(figure, search_figure(found, figure.suffix[1:]))
+    if as_json:
+        print_json(result)
+        return
+    print_pairs(_lines(result))
+    if found is not None:
+        typer.echo("\n" + search_table(found))
+
+
+def _check_earlier(
+    choices: Choices, cv: int | None, test_size: float | None, normal: str | None
+) -> None:
+    """Refuse options that an earlier model has settled."""
+    given = {
+        "--machine": choices.machine != "auto",
+        "--kernel": choices.kernels,
+        "--scale": choices.scale != "none",
+        "--features": choices.features != "pixels",
+        "--search": choices.searched,
+        "--cv": cv is not None,
+        "--test-size": test_size is not None,
+        "--normal": normal is not None,
+    }
+    for name, value in choices.parameters.items():
+        option = OPTIONS.get(name, name).replace("_", "-")
+        given[f"--{option}"] = value is not None
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageFailure(
+                f"{option} cannot be given with --from: the model keeps the options "
+                "of its first fit. Leave it out, or fit anew without --from."
+            )
 
 
 def _silent(_: object) -> None:
@@ -199,8 +397,10 @@ def _gap(dual_gap: float) -> str:
     return "unknown: the kernel is not positive semi-definite"
 
 
-def _certificate(result: dict[str, Any]) -> str:
+def _certificate(result: dict[str, Any]) -> str | None:
     """Say whether a fit has converged, and how it is known."""
+    if result["converged"] is None:
+        return None
     answer = "yes" if result["converged"] else "NO"
     if result["kkt_gap"] is not None:  # linear machines have the dual gap only
         answer += f", KKT gap {result['kkt_gap']:.1e}"
@@ -209,15 +409,27 @@ def _certificate(result: dict[str, Any]) -> str:
 
 def _lines(result: dict[str, Any]) -> dict[str, Any]:
     """Return the lines of a result that people want to read."""
+    kernels = result["kernels"]
     lines = {
         "machine": f"{result['machine']} ({result['task']}: {result['why']})",
-        "kernel": result["kernel"],
+        "kernel": None if kernels else short_numbers(result["kernel"] or "") or None,
+        "kernels": kernels and [short_numbers(f"{w:.3f} {k}") for k, w in kernels],
         "data": f"{result['samples']} samples, {result['features']} features",
         "classes": result["classes"],
         "support vectors": result["support_vectors"],
         "converged": _certificate(result),
         "time": f"{result['seconds']:.2f} s",
     }
+    if "mistakes" in result:
+        share = result["mistakes"] / max(result["samples"], 1)
+        lines["mistakes"] = (
+            f"{result['mistakes']} of {result['samples']} new rows ({share:.1%}) "
+            "before they were learnt"
+        )
+        lines["rows so far"] = result["seen"]
+    if found := result["search"]:
+        best = ", ".join(f"{name}={written(v)}" for name, v in found["best"].items())
+        lines["search"] = f"{best} is the best of {len(found['candidates'])}"
     if cv := result["cv"]:
         title = f"{cv['folds']}-fold {cv['metric']}"
         lines[title] = f"{cv['mean']:.4f} ± {cv['std']:.4f}"

@@ -7,14 +7,19 @@ from typing import Any
 from mercer.cli.commands import options
 from mercer.cli.failures import reporting
 from mercer.cli.models import Model, describe_machine, load_model
-from mercer.cli.printing import print_json, print_pairs
+from mercer.cli.printing import print_json, print_pairs, short_numbers
 
 __all__ = ["info"]
 
 
 @reporting
 def info(model: options.ModelFile, as_json: options.AsJson = False) -> None:
-    """Show what a model file holds: machine, parameters, kernel, columns, versions."""
+    """Show what a model file holds: machine, parameters, kernel, columns, versions.
+
+    For example:
+
+    mercer info iris.skops
+    """
     found = load_model(model)
     facts = _facts(found)
     if as_json:
@@ -65,15 +70,18 @@ def _lines(facts: dict[str, Any]) -> dict[str, Any]:
     if isinstance(features, int) or not facts["named"]:
         count = features if isinstance(features, int) else len(features)
         features = f"{count}, without names"
+    weights = facts["kernels"]
     lines = {
         "machine": f"{facts['machine']} ({facts['task']})",
-        "kernel": facts["kernel"],
+        "kernel": short_numbers(facts["kernel"] or "") or None,
+        "weights": weights and [short_numbers(f"{w:.3f} {k}") for k, w in weights],
         "parameters": [f"{k}={v}" for k, v in facts["changed"].items()] or "defaults",
         "steps": facts["steps"],
         "features": features,
         "target": facts["target"],
         "classes": facts["classes"],
         "support vectors": facts["support_vectors"],
+        "rows so far": facts["seen"],
         "converged": facts["converged"],
         "KKT gap": facts["kkt_gap"],
         "dual gap": facts["dual_gap"],

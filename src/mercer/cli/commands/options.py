@@ -81,7 +81,8 @@ TargetName = Annotated[
         "--target",
         metavar="COL",
         rich_help_panel=READ,
-        help="Column to learn, by name or by number from 1; in npz files an array.",
+        help="Column to learn, by name or by number from 1; in npz files an array. "
+        "Default: labels of LIBSVM files, y of npz files, names of folders.",
     ),
 ]
 Drop = Annotated[
@@ -90,7 +91,7 @@ Drop = Annotated[
         "--drop",
         metavar="COL",
         rich_help_panel=READ,
-        help="Column to leave out; may be repeated.",
+        help="Column to leave out; may be repeated. Default: none.",
     ),
 ]
 Format = Annotated[
@@ -122,7 +123,7 @@ Size = Annotated[
         "--size",
         metavar="WxH",
         rich_help_panel=READ,
-        help="Resize images to this size; without it, all sizes must agree.",
+        help="Resize images to this size. Default: all sizes must agree.",
     ),
 ]
 Colour = Annotated[
@@ -131,6 +132,12 @@ Colour = Annotated[
         "--colour",
         rich_help_panel=READ,
         help="Read images in grey or colour; auto: in grey if all are grey.",
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device", help="Where to compute: cpu, or a graphics card, cuda or cuda:N."
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

@@ -31,7 +31,8 @@ def play(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Model file that reads the drawn digits, of 28 by 28 grey pixels.",
+            help="Model file that reads the drawn digits, of 28 by 28 grey pixels. "
+            "Default: one that the page fits itself.",
         ),
     ] = None,
     no_browser: Annotated[
@@ -48,6 +49,10 @@ def play(
     """Open the playground: see kernel machines think, in the browser.
 
     The page stays on this computer. Ctrl-C ends it.
+
+    For example:
+
+    mercer play --port 9000 --model digits.skops
     """
     server = _server()
     from mercer.playground.digits import DigitReader, check_digit_model

@@ -29,7 +29,7 @@ def predict(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Write a CSV file instead of standard output (-)."
+            "--out", "-o", help="The CSV file to write. Default: standard output (-)."
         ),
     ] = None,
     proba: Annotated[
@@ -44,16 +44,24 @@ def predict(
     header: options.Header = options.HeaderChoice.auto,
     samples: options.Samples = "X",
     size: options.Size = None,
+    device: options.Device = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Predict with a model file; columns are matched by their names, in any order."""
+    """Predict with a model file; columns are matched by their names, in any order.
+
+    For example:
+
+    mercer predict iris.skops new.csv --proba --out answers.csv
+
+    zcat new.csv.gz | mercer predict iris.skops -
+    """
     out = None if out == Path("-") else out
     if out is not None:
         check_free([out], force, [model, data])
     check_apart(model, data)
-    found = load_model(model)
+    found = load_model(model, device)
     if proba and not found.has("predict_proba"):
         raise UsageFailure(
             f"{found.source} has no probabilities. Fit it with --probability, or leave "

@@ -57,6 +57,10 @@ def reproduce(
 
     Results are stored as they are computed; after an interruption the same
     command continues where it stopped.
+
+    For example:
+
+    mercer reproduce three-vs-eight --quick --out report
     """
     # Plots and studies are slow to import, and no other command needs them.
     from mercer.studies import STUDIES

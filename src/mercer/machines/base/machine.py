@@ -132,9 +132,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "shrinking": ["boolean"],
         "n_jobs": [Integral, None],
+        "device": [str],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+
+    #: where to compute; models of files from before there was a choice have none
+    device: str = "cpu"
 
     #: whether samples come with classes or values
     _takes_targets: ClassVar[bool] = True
@@ -212,7 +216,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             shrinking=self.shrinking,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        with engine_of(plan.X, n_jobs=self.n_jobs) as engine:
+        with engine_of(plan.X, self.device, self.n_jobs) as engine:
             progress = self._progress(plan, engine.stop)
             found = engine.solve(plan, settings, progress)
         if progress is not None:
@@ -262,11 +266,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _refine(self) -> None:
         """Take objective and dual gap from kernel values in double precision."""
         coarse = self._coarse
-        with engine_of(self.support_vectors_, n_jobs=self.n_jobs) as engine:
+        vectors = self.support_vectors_
+        with engine_of(vectors, self.device, self.n_jobs) as engine:
             found = engine.refine(
                 coarse["parts"],
                 self.kernel_,
-                self.support_vectors_,
+                vectors,
                 self.support_,
                 given_budget(self.cache_size),
             )
@@ -488,11 +493,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             expansion = self._expansion()
             if expansion.vectors.dtype == np.float64:
                 X = X.astype(np.float64, copy=False)
-            if expansion.is_small(X):
+            if self.device == "cpu" and expansion.is_small(X):
                 values = expansion(X)
             else:
                 budget = given_budget(self.cache_size)
-                with engine_of(X, n_jobs=self.n_jobs) as engine:
+                with engine_of(X, self.device, self.n_jobs) as engine:
                     values = engine.expand(expansion, X, budget)
         values = values + self.intercept_
         check_finite("decision values", values)

@@ -24,10 +24,10 @@ from mercer.multiclass.calibration import (
     fit_sigmoid,
 )
 from mercer.multiclass.codes import one_vs_rest
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["LinearSVC"]
 

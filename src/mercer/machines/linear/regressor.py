@@ -13,9 +13,9 @@ from sklearn.utils import assert_all_finite
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.engines.cpu.linear.solve import LinearFound
 from mercer.machines.linear.base import LinearMachine, LinearPlan
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["LinearSVR"]
 

@@ -11,9 +11,9 @@ from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["MKLClassifier"]
 
@@ -107,6 +107,10 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where kernel values are computed, in the fit and in predictions: on the
+        processor, or on a graphics card, the first one or number N. The machines and
+        the weights are solved on the processor in any case.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -234,6 +238,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -260,6 +265,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 

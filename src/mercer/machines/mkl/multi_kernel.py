@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
@@ -27,7 +26,7 @@ from mercer.engines.cpu.tiles import (
     given_budget,
 )
 from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec
+from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
 from mercer.kernels.base import Kernel, Scaled, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
@@ -225,7 +224,10 @@ class MultiKernelMachine(KernelMachine):
         else:
             data = Operand(X, order=None if in_order else order, run=threads.map)
             budget = budget_bytes(self.cache_size)
-            store = make_store(kernels, data, starts, budget, threads, tol)
+            matrix = None
+            if self.device != "cpu":
+                matrix = engine_of(X, self.device, self.n_jobs).matrix
+            store = make_store(kernels, data, starts, budget, threads, tol, matrix)
         check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
@@ -367,7 +369,7 @@ class MultiKernelMachine(KernelMachine):
                 values += given @ scaled[k]
         else:
             budget = given_budget(self.cache_size)
-            with engine_of(X, n_jobs=self.n_jobs) as engine:
+            with engine_of(X, self.device, self.n_jobs) as engine:
                 left, right = (
                     engine.operand(data.astype(np.float64))
                     for data in (X, self.support_vectors_)

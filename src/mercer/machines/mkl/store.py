@@ -9,9 +9,11 @@ solvers compute the rows that they need, and products are computed tile by tile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import TILES_PART, plan_tiles
@@ -35,10 +37,12 @@ def make_store(
     budget: int,
     threads: Threads,
     tol: float = 1e-3,
+    matrix: Callable[[Kernel, Any], NDArray] | None = None,
 ) -> BaseGrams:
     """Return a store that keeps the matrices if they fit into ``budget`` bytes.
 
     Beside them must fit their weighted sum, what a solver copies of it, and tiles.
+    Another device gives its own function of a kernel and samples for ``matrix``.
     """
     n = len(operand)
     values = (len(kernels) + 1.5) * n * n
@@ -49,7 +53,18 @@ def make_store(
         dtype = np.dtype(np.float64 if tol < LEAST_FOR_SINGLE else np.float32)
     if operand.dtype != dtype:
         operand = operand.astype(dtype)
-    if values * dtype.itemsize + tiles > budget:
+    is_large = values * dtype.itemsize + tiles > budget
+    if matrix is not None:
+        if is_large:
+            raise MemoryError(
+                f"With device='cuda', the matrices of {len(kernels)} kernels, their "
+                "sum and what the solver needs stay in the main memory, "
+                f"{(values * dtype.itemsize + tiles) / 2**20:.0f} MB for {n} samples; "
+                f"cache_size allows {budget / 2**20:.0f} MB. Raise cache_size, or use "
+                "device='cpu', which computes values again when they are needed."
+            )
+        return GramsInMemory([matrix(k, operand.X) for k in kernels], starts, threads)
+    if is_large:
         return GramsOnDemand(kernels, operand, starts, threads, budget)
     tiling = plan_tiles(kernels, operand, budget, shared=True)
     store = GramsInMemory.compute(kernels, operand, starts, threads, tiling)

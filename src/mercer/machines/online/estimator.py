@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.plan import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
@@ -31,11 +31,10 @@ from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
 from mercer.multiclass.decoding import score_classes, votes_and_margins
 from mercer.runtime.arrays import as_dense, frozen
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["OnlineSVC"]
 

@@ -24,12 +24,11 @@ from mercer.machines.passive.learnt_weights import (
     WeightedSamples,
 )
 from mercer.runtime.arrays import as_dense, frozen
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["PassiveAggressiveClassifier"]
 

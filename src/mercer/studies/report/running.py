@@ -105,7 +105,7 @@ def _run_study(
 
 
 def _run_step(step: Step, run: Run) -> Outcome:
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     items: list[Item] = []
     status, message = "done", ""
     try:
@@ -118,4 +118,11 @@ def _run_step(step: Step, run: Run) -> Outcome:
         status, message = "unavailable", str(reason)
     except Exception as error:  # any failure is reported, and the other steps go on
         status, message = "failed", f"{type(error).__name__}: {error}"
-    return Outcome(step.name, status, time.perf_counter() - started, items, message)
+    return Outcome(
+        step.name,
+        status,
+        time.perf_counter() - started,
+        items,
+        message,
+        processor_seconds=time.process_time() - worked,
+    )
