@@ -37,6 +37,10 @@ html_static_path = ["_static"]
 html_css_files = ["formulas.css", "gallery.css"]
 html_title = f"Mercer {version}"
 html_show_copyright = False
+# Every reference within Mercer must lead somewhere. Types of parameters are words for
+# people, such as "array of shape (n,)", which Sphinx takes for names of classes.
+nitpicky = True
+nitpick_ignore_regex = [("py:class", r"(?!mercer\.).*")]
 # Docstrings of base classes refer to labels of scikit-learn's own pages.
 suppress_warnings = ["ref.ref", "ref.term", "config.cache"]
 

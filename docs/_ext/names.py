@@ -35,7 +35,8 @@ def public_names():
             # Words such as "save" alone may mean something else.
             if inspect.isclass(thing) or "_" in name:
                 found.setdefault(name, full)
-            found.setdefault(inside, full) if "." in inside else None
+            if "." in inside:
+                found.setdefault(inside, full)
             found[full] = full
     return found
 
@@ -45,7 +46,8 @@ def link_names(app, doctree):
     if app.env.docname.startswith("_generated"):
         return
     for literal in list(doctree.findall(nodes.literal)):
-        full = app.public_names.get(literal.astext().removesuffix("()"))
+        # A call such as `SVC(C=10)` leads to its class.
+        full = app.public_names.get(literal.astext().partition("(")[0])
         parents = [literal.parent]
         while parents[-1] is not None:
             parents.append(parents[-1].parent)

@@ -110,6 +110,10 @@ class DaskSVC(OnCluster, SVC):
     probA_, probB_ : ndarray of shape (n_tasks,)
         Parameters of the machines' sigmoids, with ``probability=True``.
 
+    See Also
+    --------
+    mercer.SVC : the same on one computer, and faster there.
+
     Examples
     --------
     >>> import dask.array as da
@@ -312,6 +316,10 @@ class DaskSVR(OnCluster, SVR):
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of
         :class:`~mercer.SVR`.
+
+    See Also
+    --------
+    mercer.SVR : the same on one computer, and faster there.
     """
 
     _plain = SVR
@@ -445,6 +453,10 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X. The other attributes are those of
         :class:`~mercer.OneClassSVM`.
+
+    See Also
+    --------
+    mercer.OneClassSVM : the same on one computer, and faster there.
     """
 
     _plain = OneClassSVM

@@ -143,6 +143,10 @@ error_score, return_train_score, cache_size
         threads of each worker, and None means as many as the Dask worker has.
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
+
+    See Also
+    --------
+    mercer.selection.GridSearchCV : the same on one computer.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -194,6 +198,10 @@ pre_dispatch, random_state, error_score, return_train_score, cache_size
         threads of each worker, and None means as many as the Dask worker has.
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
+
+    See Also
+    --------
+    mercer.selection.RandomizedSearchCV : the same on one computer.
     """
 
     _parameter_constraints: ClassVar[dict] = {

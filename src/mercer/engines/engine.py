@@ -90,6 +90,11 @@ def gram_matrix(
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
         card already give a result of their kind; see :doc:`device`.
 
+    See Also
+    --------
+    mercer.plots.KernelMatrixDisplay : draws the matrix.
+    mercer.kernels.Precomputed : a machine on a matrix that you have.
+
     Examples
     --------
     >>> import numpy as np

@@ -112,6 +112,11 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
 
+    See Also
+    --------
+    HOG : gradients, which need no learning.
+    Views : puts several features side by side.
+
     References
     ----------
     Coates & Ng, "The importance of encoding versus training with sparse coding and

@@ -88,6 +88,10 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    Distort : makes the copies.
+
     References
     ----------
     Schölkopf, Burges & Vapnik, "Incorporating invariances in support vector learning

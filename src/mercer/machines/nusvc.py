@@ -108,6 +108,12 @@ class NuSVC(KernelClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
     shape_fit_ : tuple of two int
 
+    See Also
+    --------
+    SVC : with a penalty C in place of nu.
+    NuSVR : regression with nu.
+    OneClassSVM : samples of one kind, with nu.
+
     References
     ----------
     Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural

@@ -101,6 +101,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    SVDD : the smallest ball; the same machine for Gaussian kernels.
+    mercer.dask.DaskOneClassSVM : the same on a cluster.
+    mercer.plots.OneClassDisplay : draws the boundary.
+
     References
     ----------
     Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, "Estimating the support of a

@@ -152,6 +152,15 @@ class SVC(KernelClassifier):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    NuSVC : a share of samples, nu, in place of C.
+    LinearSVC : the linear kernel, for very many samples.
+    MKLClassifier : learns the weights of several kernels.
+    OnlineSVC : learns from samples as they come.
+    mercer.selection.GridSearchCV : chooses C and gamma on shared kernel values.
+    mercer.dask.DaskSVC : the same on a cluster.
+
     References
     ----------
     Fan, Chen & Lin, "Working set selection using second order information for training

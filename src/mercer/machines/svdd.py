@@ -117,6 +117,11 @@ class SVDD(OutlierMixin, SingleMachine):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    OneClassSVM : a half-space; the same machine for Gaussian kernels.
+    mercer.plots.OneClassDisplay : draws the boundary.
+
     References
     ----------
     Tax & Duin, "Support vector data description", Machine Learning 54, 2004.

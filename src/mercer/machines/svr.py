@@ -142,6 +142,13 @@ class SVR(_Regressor):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    NuSVR : finds epsilon from the share of samples outside.
+    LinearSVR : the linear kernel, for very many samples.
+    MKLRegressor : learns the weights of several kernels.
+    mercer.dask.DaskSVR : the same on a cluster.
+
     References
     ----------
     Smola & Schölkopf, "A tutorial on support vector regression", Statistics and
@@ -298,6 +305,11 @@ class NuSVR(_Regressor):
         Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
         Shape of the samples.
+
+    See Also
+    --------
+    SVR : with a given width of the tube.
+    NuSVC : classification with nu.
 
     References
     ----------

@@ -37,6 +37,11 @@ class CurvesDisplay(Display):
         One for each curve.
     legend_ : Legend or None
 
+    See Also
+    --------
+    AblationDisplay : scores of a search.
+    RocCurvesDisplay : ROC curves.
+
     Examples
     --------
     >>> from mercer.plots import CurvesDisplay

@@ -33,6 +33,11 @@ class FitHistory(FitCallback):
         "report" (1, 2, ...), "seconds" since the start, and all numbers of the reports,
         such as "gap". Each fit starts a new history.
 
+    See Also
+    --------
+    trace_fit : a history with objective and accuracy, by several fits.
+    ConvergenceDisplay : draws a history.
+
     Examples
     --------
     >>> from mercer import SVC
@@ -94,6 +99,11 @@ def trace_fit(
     dict of str to ndarray
         "n_iter", "gap", "dual_gap", "objective" and "accuracy" (the ``score``), up to
         the first model that converged.
+
+    See Also
+    --------
+    FitHistory : records the gap of one fit as it goes.
+    ConvergenceDisplay : draws a history.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def defined_in(thing: Any) -> str | None:
     """Return the module that defines a public thing; None for anything else."""
     try:
         return _DEFINED_IN.get(thing)
-    except TypeError:  # what cannot be hashed is no class or function
+    except TypeError:  # a class or a function can be hashed
         return None
 
 

@@ -71,6 +71,11 @@ def validation_curve(
     -------
     train_scores, test_scores : ndarray of shape (n_values, n_folds)
 
+    See Also
+    --------
+    svm_path : the solutions themselves.
+    mercer.plots.CurvesDisplay : draws curves.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -157,6 +162,11 @@ def svm_path(
     list of PathPoint
         The solutions by ascending C, each with a fitted model that is certified to its
         ``tol``.
+
+    See Also
+    --------
+    validation_curve : scores on folds.
+    GridSearchCV : C together with other parameters.
 
     Examples
     --------
@@ -266,6 +276,10 @@ def cross_val_decision(
     -------
     ndarray of shape (n_samples,) or (n_samples, n_classes)
 
+    See Also
+    --------
+    mercer.plots.RocCurvesDisplay : draws ROC curves of such values.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -372,6 +386,11 @@ def holdout_search(
     Returns
     -------
     HoldoutResult
+
+    See Also
+    --------
+    GridSearchCV : folds in place of one validation part.
+    mercer.datasets.train_validation_test_split : makes the parts.
 
     Examples
     --------

@@ -371,6 +371,13 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     interrupted_ : bool
         Whether Ctrl-C ended the search; only if the estimator is a kernel machine.
 
+    See Also
+    --------
+    RandomizedSearchCV : draws settings at random.
+    holdout_search : one validation part in place of folds.
+    svm_path : all solutions along C.
+    mercer.dask.GridSearchCV : the same on a cluster.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -441,6 +448,11 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of the drawing.
     error_score, return_train_score, cache_size : as in :class:`GridSearchCV`
+
+    See Also
+    --------
+    GridSearchCV : tries all settings of a grid.
+    mercer.dask.RandomizedSearchCV : the same on a cluster.
 
     Examples
     --------

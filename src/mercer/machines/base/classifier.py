@@ -425,7 +425,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        They are computed from Platt's sigmoids, which were fitted on five folds, by
+        Probabilities come from Platt's sigmoids, which were fitted on five folds, by
         pairwise coupling for one-vs-one, by normalisation for one-vs-rest, and for ECOC
         as the class probabilities that agree best with the sigmoids.
 

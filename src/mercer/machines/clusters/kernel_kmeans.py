@@ -134,12 +134,17 @@ class KernelKMeans(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    KMeans : without a kernel.
+    KernelPCA : components in feature space.
+
     Notes
     -----
     ``gamma="tune"`` takes the gamma for which the cut of the clustering is smallest,
-    relative to the cut that one more cluster would need
-    (:mod:`mercer.machines.clusters.tuning`). It works if the gaps between clusters are
-    wide compared with the gaps within clusters, and uses 800 samples at most.
+    relative to the cut that one more cluster would need. It works if the gaps between
+    clusters are wide compared with the gaps within clusters, and uses 800 samples at
+    most.
 
     References
     ----------

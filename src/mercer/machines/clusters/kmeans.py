@@ -97,6 +97,10 @@ class KMeans(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    KernelKMeans : the same in the feature space of a kernel.
+
     References
     ----------
     Hamerly, "Making k-means even faster", 2010.

@@ -151,6 +151,12 @@ class KernelPCA(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    PCA : without a kernel.
+    KernelKMeans : clusters in feature space.
+    mercer.plots.EmbeddingDisplay : draws components.
+
     Notes
     -----
     With ``fit_inverse_transform`` the model also has ``dual_coef_`` and

@@ -76,6 +76,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    KernelPCA : the same in the feature space of a kernel.
+
     Examples
     --------
     >>> from mercer import PCA, datasets

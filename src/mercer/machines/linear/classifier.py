@@ -127,6 +127,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them are strings.
 
+    See Also
+    --------
+    SVC : any kernel.
+    LinearSVR : regression.
+    l1_min_c : the smallest useful C with an l1 penalty.
+    export_liblinear : writes the model for LIBLINEAR.
+
     Examples
     --------
     >>> import numpy as np
@@ -243,7 +250,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        They are computed from Platt's sigmoids, which were fitted on five folds.
+        Probabilities come from Platt's sigmoids, which were fitted on five folds.
 
         Parameters
         ----------

@@ -83,6 +83,11 @@ class LinearSVR(RegressorMixin, LinearMachine):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them are strings.
 
+    See Also
+    --------
+    SVR : any kernel.
+    LinearSVC : classification.
+
     Examples
     --------
     >>> import numpy as np

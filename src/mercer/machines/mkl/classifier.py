@@ -170,6 +170,13 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
         matrices.
 
+    See Also
+    --------
+    SVC : one kernel, or a sum with given weights.
+    MKLRegressor : the same for numbers.
+    mercer.images.Views : several kinds of features, by name.
+    mercer.plots.KernelWeightsDisplay : draws the weights.
+
     References
     ----------
     Sun, Ampornpunt, Varma & Vishwanathan, "Multiple kernel learning and the SMO

@@ -139,6 +139,11 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
         matrices.
 
+    See Also
+    --------
+    SVR : one kernel, or a sum with given weights.
+    MKLClassifier : the same for classes.
+
     References
     ----------
     Sun, Ampornpunt, Varma & Vishwanathan, "Multiple kernel learning and the SMO

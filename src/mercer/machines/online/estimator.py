@@ -161,6 +161,11 @@ class OnlineSVC(StreamClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them were strings.
 
+    See Also
+    --------
+    PassiveAggressiveClassifier : simpler, and takes less memory.
+    SVC : all samples at once.
+
     References
     ----------
     Bordes, Ertekin, Weston & Bottou, "Fast kernel classifiers with online and active
@@ -351,7 +356,7 @@ class OnlineSVC(StreamClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-        """Solve to the optimum, so that no pair violates by more than ``tol``.
+        """Solve to the optimum: the KKT gap is at most ``tol``.
 
         Without data, this is the optimum over the held samples, with the costs that
         they came with. With data, the machine becomes exactly that of :class:`SVC` on
