@@ -14,7 +14,6 @@ from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
 from mercer.runtime.arrays import device_for, like, to_host
-from mercer.runtime.devices import check_device
 from mercer.runtime.public import public
 
 __all__ = ["Engine", "engine_of", "gram_matrix"]
@@ -57,7 +56,6 @@ def engine_of(
         Number of threads; None means as many as BLAS may use, -1 all cores.
     """
     del X
-    check_device(device)
     if device == "cpu":
         return CpuEngine(n_jobs)
     # What a card needs is loaded only when one is asked for.
