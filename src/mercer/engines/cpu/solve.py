@@ -90,8 +90,9 @@ TINY = 256
 # sample becomes a support vector, and up to so many more if all do.
 WHOLE_LIMIT = 4000
 WHOLE_LIMIT_MORE = 7000
-# Samples on which it is tried out how many become support vectors, and the share that
-# is assumed where problems share kernel values, or a user's function computes them.
+# Samples on which it is tried out how many become support vectors. The usual share is
+# assumed where a user's function computes kernel values, and is the least that is
+# assumed of several problems: what is a support vector of any of them needs a row.
 TRIED_ROWS = 512
 USUAL_SHARE = 0.6
 TRIAL_TOL = 0.01
@@ -486,15 +487,16 @@ def _wants_whole(
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
     """Estimate which share of the samples become support vectors.
 
-    It is found out on some of the samples.  If there are more samples, a smaller share
-    of them become support vectors; the limits allow for that.
+    It is found out on some of the samples of the largest problem.  If there are more
+    samples, a smaller share of them become support vectors; the limits allow for that.
     """
-    task = tasks[0]
-    has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
-    if len(tasks) > 1 or kernel.is_custom():
+    if kernel.is_custom():
         return USUAL_SHARE
+    task = max(tasks, key=lambda task: len(task.f))
+    least = USUAL_SHARE if len(tasks) > 1 else 0.0
+    has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
     if has_started.any():  # the mass of all coefficients is given
-        return float(has_started.mean())
+        return max(least, float(has_started.mean()))
     rows = some_rows(np.arange(len(task.f)), TRIED_ROWS)
     tried = np.flatnonzero(np.isin(task.problem.row, rows))
     p, lo, hi, start = (values[tried] for values in task.problem[:4])
@@ -505,7 +507,7 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
     stop = np.zeros(1, dtype=np.uint8)
     minimise_pairs(K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop)
     used = np.bincount(part.row, beta != 0.0, len(rows)) > 0
-    return float(used.mean())
+    return max(least, float(used.mean()))
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
