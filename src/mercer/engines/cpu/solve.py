@@ -478,10 +478,12 @@ def _wants_whole(
         return True
     if settings.solver != "auto" or needed > budget:
         return False
-    return n <= WHOLE_LIMIT or (
-        n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE
-        and n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
-    )
+    least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
+    if n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * least:
+        return True
+    if n > WHOLE_LIMIT + WHOLE_LIMIT_MORE or kernel.is_custom():
+        return False
+    return n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
 
 
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
@@ -490,13 +492,10 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
     It is found out on some of the samples of the largest problem.  If there are more
     samples, a smaller share of them become support vectors; the limits allow for that.
     """
-    if kernel.is_custom():
-        return USUAL_SHARE
     task = max(tasks, key=lambda task: len(task.f))
-    least = USUAL_SHARE if len(tasks) > 1 else 0.0
     has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
     if has_started.any():  # the mass of all coefficients is given
-        return max(least, float(has_started.mean()))
+        return float(has_started.mean())
     rows = some_rows(np.arange(len(task.f)), TRIED_ROWS)
     tried = np.flatnonzero(np.isin(task.problem.row, rows))
     p, lo, hi, start = (values[tried] for values in task.problem[:4])
@@ -507,7 +506,7 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
     stop = np.zeros(1, dtype=np.uint8)
     minimise_pairs(K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop)
     used = np.bincount(part.row, beta != 0.0, len(rows)) > 0
-    return max(least, float(used.mean()))
+    return float(used.mean())
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
