@@ -27,7 +27,8 @@ class Periodic(Kernel):
     def evaluate(self, pair):
         """Return the block of two sets of rows."""
         turns = pair.manhattan() / self.period  # |x − z| in one column
-        return np.exp(self.gamma * (np.cos(2 * np.pi * turns) - 1))
+        xp = pair.xp  # NumPy here, CuPy on a graphics card
+        return xp.exp(self.gamma * (xp.cos(2 * np.pi * turns) - 1))
 
     def diagonal(self, operand):
         """Return k(x, x) of each row."""
