@@ -145,14 +145,15 @@ def test_fits_that_emulated_functions_do_from_end_to_end(kernel, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_single_precision_is_measured_in_double(solver, dtype, small_sets, monkeypatch):
     monkeypatch.setattr(cpu_solving, "SINGLE_FROM", 0)
-    X, y = data("SVC")
+    X, y = data("SVC of pairs")
     machine = SVC(C=3.0, gamma=0.1)
     card = HostCard(twins=TWINS)
     plan, found = solved(machine, X.astype(dtype), y, card, solver=solver)
+    assert (np.diff(plan.order) < 0).any()
     check(plan, found, 1e-3)
     assert "take_pair_steps_float" in card.launches
     assert "take_pair_steps_double" not in card.launches
-    assert found.solutions[0].is_single and len(found.coarse) == 1
+    assert found.solutions[0].is_single and len(found.coarse) == 6
     assert 0 < found.solutions[0].error < 1e-4
 
 
