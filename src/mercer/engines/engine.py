@@ -86,7 +86,7 @@ def gram_matrix(
         Threads; None means as many as BLAS may use.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
-        card already give a result of their kind; see :doc:`device`.
+        card already are computed there, and give a result of their kind.
 
     See Also
     --------

@@ -20,6 +20,7 @@ from mercer.core.problem import Solution, certify, is_feasible
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import whole_gram
+from mercer.engines.cuda.products import gather
 from mercer.engines.cuda.whole import Member, PairSolver
 from mercer.engines.precision import MOST_FOR_ROUNDING, SAFETY
 from mercer.kernels.base import Kernel
@@ -57,8 +58,7 @@ class CardMatrix:
         """Return ``weights @ K[rows][:, columns].T``."""
         to_card = self.card.to_card
         with self.card.at_work():
-            index = to_card(rows)[:, None], to_card(columns.astype(np.int64))[None, :]
-            values = self.matrix[index]
+            values = gather(self.card, self.matrix, rows, columns)
             return self.card.to_host(self.card.xp.matmul(to_card(weights), values.T))
 
 

@@ -3,10 +3,13 @@
 All certificates are computed anew, from kernel values in double precision.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
@@ -145,14 +148,15 @@ def test_fits_that_emulated_functions_do_from_end_to_end(kernel, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_single_precision_is_measured_in_double(solver, dtype, small_sets, monkeypatch):
     monkeypatch.setattr(cpu_solving, "SINGLE_FROM", 0)
-    X, y = data("SVC")
+    X, y = data("SVC of pairs")
     machine = SVC(C=3.0, gamma=0.1)
     card = HostCard(twins=TWINS)
     plan, found = solved(machine, X.astype(dtype), y, card, solver=solver)
+    assert (np.diff(plan.order) < 0).any()
     check(plan, found, 1e-3)
     assert "take_pair_steps_float" in card.launches
     assert "take_pair_steps_double" not in card.launches
-    assert found.solutions[0].is_single and len(found.coarse) == 1
+    assert found.solutions[0].is_single and len(found.coarse) == 6
     assert 0 < found.solutions[0].error < 1e-4
 
 
@@ -255,6 +259,25 @@ def test_memory_of_the_card_is_kept_to(name, megabytes):
     # Samples and vectors are not in the budget.
     vectors = 60 * 8 * sum(len(spec.problem.p) for spec in plan.specs)
     assert free.ledger.peak <= megabytes * 2**20 + 6 * X.nbytes + vectors
+
+
+@pytest.mark.parametrize("solver", ["smo", "decompose"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_samples_that_do_not_fit_come_in_parts(solver, is_sparse):
+    rng = np.random.default_rng(0)
+    X, y = data("SVC of pairs", n=120)
+    X = np.hstack([X, 0.05 * rng.normal(size=(120, 594))])
+    if is_sparse:
+        X = sparse.csr_matrix(np.where(np.abs(X) > 0.02, X, 0.0))
+    machine = SVC(C=2.0, gamma=0.1)
+    limit = 1_400_000
+    card = HostCard(limit=limit, twins=TWINS)
+    assert 3 * 120 * 600 * 8 > limit
+    plan = machine._plan(X, y, None)
+    plan = replace(plan, samples=plan.X)
+    found = solve_plan(plan, Settings(solver=solver), card)
+    check(plan, found, 1e-3)
+    assert card.ledger.peak <= limit
 
 
 def test_a_whole_matrix_that_does_not_fit_is_refused():

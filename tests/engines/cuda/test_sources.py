@@ -239,6 +239,26 @@ def test_rows_are_added_as_the_twin_adds_them(run, dtype, count, length):
     np.testing.assert_allclose(found[6], exact, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_of_a_matrix_are_copied(run, dtype):
+    rng = np.random.default_rng(0)
+    source, out = rng.normal(size=(30, 40)).astype(dtype), np.zeros((12, 290), dtype)
+    rows = rng.permutation(30)[:11].astype(np.int32)
+    columns = rng.integers(0, 40, 280).astype(np.int32)
+    grid, block = grid_of("gather", 11, 280)
+    assert grid == (2, 11)
+    arguments = [
+        source, np.int64(40), rows, columns, out, np.int64(290), np.int32(11),
+        np.int32(280),
+    ]  # fmt: skip
+    name = typed("gather", dtype)
+    twin, found = both_ways(run, name, (grid[0], 2), block, arguments)
+    np.testing.assert_array_equal(found[4], twin[4])
+    expected = np.zeros_like(out)
+    expected[:11, :280] = source[np.ix_(rows, columns)]
+    np.testing.assert_array_equal(found[4], expected)
+
+
 TERMS = {
     "manhattan": lambda x, z: np.abs(x - z),
     "minima": np.minimum,

@@ -142,6 +142,7 @@ class CudaCard(Card):
         self.name = f"The graphics card cuda:{index}"
         self.out_of_memory = cupy.cuda.memory.OutOfMemoryError
         self._module: Any = None
+        self._functions: dict[str, Launch] = {}
         self._lock = threading.Lock()
 
     def _current(self) -> AbstractContextManager:
@@ -165,16 +166,22 @@ class CudaCard(Card):
         return isinstance(array, self.xp.ndarray) or self.sparse.issparse(array)
 
     def function(self, name: str) -> Launch:
-        with self._lock, self._device:
+        with self._lock:
+            if name not in self._functions:
+                self._functions[name] = self._compiled(name)
+            return self._functions[name]
+
+    def _compiled(self, name: str) -> Launch:
+        with self._device:
             if self._module is None:
                 self._module = self.xp.RawModule(
                     code=sources.SOURCE, options=sources.OPTIONS
                 )
-            compiled = self._module.get_function(name)
+            kernel = self._module.get_function(name)
 
         def launch(grid: tuple, block: tuple, arguments: tuple) -> None:
             check_arguments(self, name, arguments)
-            compiled(grid, block, arguments)
+            kernel(grid, block, arguments)
 
         return launch
 

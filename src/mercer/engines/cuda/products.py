@@ -13,7 +13,7 @@ from mercer.engines.cuda.pair import parts
 from mercer.engines.cuda.sources import grid_of, typed
 from mercer.engines.cuda.values import Values, stretches
 
-__all__ = ["add_rows", "compute_f", "product_with"]
+__all__ = ["add_rows", "compute_f", "gather", "product_with"]
 
 
 def add_rows(
@@ -36,6 +36,30 @@ def add_rows(
             np.int32(length),
         ),
     )  # fmt: skip
+
+
+def gather(
+    card: Card, source: Any, rows: NDArray, columns: NDArray, out: Any = None
+) -> Any:
+    """Return ``source[rows][:, columns]`` of a matrix on the card, of any size.
+
+    ``rows`` and ``columns`` are in the main memory. With ``out``, a square array on the
+    card, its first rows and columns are filled.
+    """
+    m, n = len(rows), len(columns)
+    if out is None:
+        out = card.xp.empty((m, n), dtype=source.dtype)
+    if m and n:
+        places = [card.to_card(index.astype(np.int32)) for index in (rows, columns)]
+        function = card.function(typed("gather", source.dtype))
+        function(
+            *grid_of("gather", m, n),
+            (
+                source, np.int64(source.shape[1]), *places, out,
+                np.int64(out.shape[1]), np.int32(m), np.int32(n),
+            ),
+        )  # fmt: skip
+    return out
 
 
 def product_with(card: Card, matrix: Any, rows: NDArray, weight: NDArray) -> NDArray:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.decompose import INNER_TOLERANCE, Task
 from mercer.engines.cuda.launches import Launcher, group_sizes, pack
 from mercer.engines.cuda.pair import parts
-from mercer.engines.cuda.products import add_rows, compute_f
+from mercer.engines.cuda.products import add_rows, compute_f, gather
 from mercer.engines.cuda.values import Values, stretches
 
 __all__ = ["WorkingSetSolver"]
@@ -191,8 +191,7 @@ class _Problem:
         else:
             left = right = self._own[rows]
             source = matrix
-        index = card.to_card(left)[:, None], card.to_card(right)[None, :]
-        square[:m, :m] = source[index]
+        gather(card, source, left, right, square)
 
     def slots(self, places: NDArray) -> NDArray:
         """Return which rows of the pool, or of the whole matrix, members have."""

@@ -22,7 +22,6 @@ from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
-    budget_bytes,
     given_budget,
 )
 from mercer.engines.engine import engine_of
@@ -218,11 +217,12 @@ class MultiKernelMachine(KernelMachine):
             store: BaseGrams = GramsInMemory(matrices, starts, threads)
         else:
             data = Operand(X, order=None if in_order else order, run=threads.map)
-            budget = budget_bytes(self.cache_size)
-            matrix = None
+            engine = None
             if self.device != "cpu":
-                matrix = engine_of(X, self.device, self.n_jobs).matrix
-            store = make_store(kernels, data, starts, budget, threads, tol, matrix)
+                engine = engine_of(X, self.device, self.n_jobs)
+            store = make_store(
+                kernels, data, starts, self.cache_size, threads, tol, engine
+            )
         check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
