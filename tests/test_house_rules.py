@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 import mercer
 
 ROOT = Path(mercer.__file__).parent
+TESTS = Path(__file__).parent
 #: Text and syntax tree of every module, by its path below the package.
 FILES = {
     path.relative_to(ROOT).as_posix(): (path.read_text(), ast.parse(path.read_text()))
@@ -150,6 +152,12 @@ def test_documented_attributes_are_the_real_ones(estimator, rng):
     documented = set(section(estimator, "Attributes"))
     assert public <= documented
     assert documented - public <= {"feature_names_in_"}
+
+
+def test_files_of_tests_have_different_names():
+    # Tests are not a package, so that two files of one name cannot both be imported.
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_a_call_runs_through_few_files():

@@ -58,6 +58,7 @@ PARAMETERS = {
     ),
     "max_iter": ([-2, 1.5, np.nan, "9", None], r"an int in the range \[-1, inf\)"),
     "shrinking": SWITCH,
+    "device": ([0, None], "an instance of 'str'"),
     "n_jobs": ([1.5, "all"], "an instance of 'int' or None"),
     "verbose": (
         ["loud", -1, None],
@@ -118,6 +119,8 @@ LATER = [
         dict(coef0=True, kernel="poly"),
         "coef0 must be a finite number, got True",
     ),
+    (MACHINES, dict(device="gpu"), "Unknown device 'gpu'. Available: 'cpu', 'cuda' "),
+    (MACHINES, dict(device="cuda:-1"), "Unknown device 'cuda:-1'. Available: 'cpu', "),
     (MACHINES, dict(n_jobs=0), "n_jobs must not be 0: give a number of threads, -1 f"),
     (
         MACHINES,

@@ -101,6 +101,7 @@ class Evaluation:
         #: candidates and splits of fits that did not share, by the reason
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
+        self._candidates: list[dict[str, Any]] = []
         self._threads = threads
         self._bar = bar
         self._room: int | None = None  # bytes that shrinking may copy

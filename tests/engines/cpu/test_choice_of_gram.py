@@ -139,7 +139,7 @@ def test_gradients_are_renewed_in_double_precision(
     renewed = []
     renew = certificates._renew
     monkeypatch.setattr(
-        certificates, "_renew", lambda *a: renewed.append(len(a[3])) or renew(*a)
+        certificates, "_renew", lambda *a: renewed.append(len(a[1])) or renew(*a)
     )
     C, gamma, tol = 300.0, 0.5, 1e-4
     model = SVC(C=C, gamma=gamma, tol=tol, solver=solver).fit(X, y)

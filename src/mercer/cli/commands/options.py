@@ -137,7 +137,8 @@ Colour = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(
-        "--device", help="Where to compute: cpu, or a graphics card, cuda or cuda:N."
+        "--device",
+        help="Where to compute: cpu, or a graphics card, cuda or cuda:N. Default: cpu.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
