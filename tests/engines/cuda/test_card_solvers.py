@@ -399,6 +399,18 @@ def test_degenerate_machines(machine, n, copies, zeros, solver, size, seed):
     check(plan, found, 1e-3)
 
 
+def test_small_sets_do_not_undo_each_others_steps(monkeypatch):
+    monkeypatch.setattr(working_sets, "LARGEST_SET", 4)
+    rng = np.random.default_rng(308968)
+    X = np.repeat(rng.normal(size=(22, 2)).round(1), 2, axis=0)
+    y = np.append([0, 1, 2], rng.integers(0, 3, 44))[:44]
+    machine = SVC(C=1e4, gamma=50.0)
+    card = HostCard(twins=TWINS)
+    plan, found = solved(machine, X, y, card, solver="decompose")
+    check(plan, found, 1e-3)
+    assert max(s.n_iter for s in found.solutions) < 500
+
+
 @pytest.mark.parametrize("solver", ["smo", "decompose"])
 @pytest.mark.parametrize("machine", [NuSVC(nu=0.5), OneClassSVM(nu=1.0), SVDD(C=1.0)])
 def test_samples_that_are_all_the_same(machine, solver):
