@@ -33,11 +33,30 @@ def card():
 @pytest.fixture(params=["numpy", pytest.param("card", marks=pytest.mark.gpu)])
 def any_card(request):
     """NumPy in the place of a card, and the card of this machine if it has one."""
+    return _a_card(request.param)
+
+
+@pytest.fixture(
+    params=["numpy", "emulated", pytest.param("card", marks=pytest.mark.gpu)]
+)
+def every_card(request):
+    """All of them: functions of a card may also be compiled for the processor."""
+    return _a_card(request.param)
+
+
+def _a_card(kind):
+    import emulated_card
     from card_twins import TWINS
     from host_card import HostCard
     from real_card import real_card
 
-    return HostCard(twins=TWINS) if request.param == "numpy" else real_card()
+    if kind == "card":
+        return real_card()
+    if kind == "numpy":
+        return HostCard(twins=TWINS)
+    if emulated_card.MISSING:
+        pytest.skip(emulated_card.MISSING)
+    return HostCard(twins=emulated_card.functions())
 
 
 @pytest.fixture

@@ -277,16 +277,15 @@ class HostCard(Card):
                     signature.bind(*args, **options)
                 except TypeError as error:
                     raise TypeError(f"CuPy's {name}: {error}") from None
+            comes_in = copying and not any(isinstance(v, CardArray) for v in args)
             args = tuple(self.unwrap(value, copying) for value in args)
             out = options.get("out")
             options = {k: self.unwrap(v, copying) for k, v in options.items()}
             found = function(*args, **options)
             if isinstance(out, CardArray):
                 return out
-            # CuPy has no views of host memory.
-            if copying and not any(isinstance(v, CardArray) for v in args):
-                if isinstance(found, np.ndarray):
-                    found = found.copy()
+            if comes_in:  # CuPy has no views of host memory
+                found = found.copy()
             return self.wrap(found)
 
         return wrapped

@@ -23,8 +23,8 @@ from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
 
 
 @pytest.fixture
-def card(any_card):
-    return any_card
+def card(every_card):
+    return every_card
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -359,6 +359,56 @@ def test_degenerate_problems(n, copies, n_classes, C, gamma, zeros, solver, size
         how = Settings(solver=solver, tol=1e-3)
         found = solve_plan(plan, how, HostCard(twins=TWINS))
     check(plan, found, 1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    machine=st.sampled_from(
+        [
+            NuSVC(nu=0.2),
+            SVR(C=100.0, epsilon=0.0),
+            SVR(C=0.1, epsilon=0.3),
+            NuSVR(C=10.0, nu=0.9),
+            OneClassSVM(nu=0.05),
+            SVDD(C=0.3),
+        ]
+    ),
+    n=st.integers(4, 20),
+    copies=st.integers(1, 3),
+    zeros=st.booleans(),
+    solver=st.sampled_from(["smo", "decompose"]),
+    size=st.sampled_from([2, 4, 16]),
+    seed=st.integers(0, 100),
+)
+def test_degenerate_machines(machine, n, copies, zeros, solver, size, seed):
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(n, 2)).round(1), copies, axis=0)
+    y = rng.integers(0, 2, len(X)).astype(float)
+    y[:2] = 0, 1
+    weight = rng.choice([0.0, 1.0, 3.0], size=len(X)) if zeros else np.ones(len(X))
+    weight[:2] = 1.0
+    machine = clone(machine).set_params(gamma=0.5, tol=1e-3)
+    try:
+        plan = machine._plan(X, y, weight)
+    except ValueError:  # masses that bounds do not allow
+        assume(False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(working_sets, "LARGEST_SET", size)
+        how = Settings(solver=solver, tol=1e-3)
+        found = solve_plan(plan, how, HostCard(twins=TWINS))
+    check(plan, found, 1e-3)
+
+
+def test_small_sets_do_not_undo_each_others_steps(monkeypatch):
+    monkeypatch.setattr(working_sets, "LARGEST_SET", 4)
+    rng = np.random.default_rng(308968)
+    X = np.repeat(rng.normal(size=(22, 2)).round(1), 2, axis=0)
+    y = np.append([0, 1, 2], rng.integers(0, 3, 44))[:44]
+    machine = SVC(C=1e4, gamma=50.0)
+    card = HostCard(twins=TWINS)
+    plan, found = solved(machine, X, y, card, solver="decompose")
+    check(plan, found, 1e-3)
+    assert max(s.n_iter for s in found.solutions) < 500
 
 
 @pytest.mark.parametrize("solver", ["smo", "decompose"])

@@ -39,7 +39,7 @@ def test_new_members_take_the_places_of_those_that_moved_longest_ago(card):
     assert problem.members.tolist() == places.tolist() == [0, 1, 2, 3, 4, 5]
     assert not problem.is_full
     problem.moved_in[[1, 3]] = 7
-    assert problem.choose(look((6, 7))).tolist() == [0, 2]
+    assert problem.choose(look((6, 7), 8, 9)).tolist() == [0, 2]
     assert problem.members.tolist() == [6, 1, 7, 3, 4, 5]
     assert problem.is_full and problem.has_new
 

@@ -196,11 +196,13 @@ def parts(n_rows: int, row_bytes: int, budget: int) -> Iterator[slice]:
 
 
 def kernel_block(kernel: Kernel, left: CardOperand, right: CardOperand) -> Any:
-    """Return the values of a bound kernel on the card; the array is the caller's."""
+    """Return the values of a bound kernel on the card, in C order.
+
+    The array is the caller's.
+    """
     shared = sum(1 for _ in kernel.leaves()) > 1
     pair = CardPair(left, right, shared=shared)
-    found = kernel.evaluate(pair)
-    return found if found.dtype == pair.dtype else found.astype(pair.dtype)
+    return pair.xp.ascontiguousarray(kernel.evaluate(pair), dtype=pair.dtype)
 
 
 def kernel_diagonal(kernel: Kernel, operand: CardOperand) -> NDArray[np.float64]:
@@ -233,6 +235,6 @@ def whole_gram(
         K[part, part] = square + xp.triu(square, 1).T
         K[part.stop :, part] = values[:, width:].T
     diagonal = operand.card.to_card(kernel_diagonal(kernel, operand).astype(dtype))
-    numbers = xp.arange(n)
-    K[numbers, numbers] = diagonal
+    # A view, because an index of two arrays may not count beyond 2**31 values.
+    K.reshape(-1)[:: n + 1] = diagonal
     return K

@@ -123,9 +123,14 @@ class _Problem:
         return _Look(gap, pair, self._merged(card.to_host(xp.stack(strong)), tol))
 
     def _fresh(self) -> int:
-        """Return how many new variables a round may have."""
-        wanted = MOST_FRESH if len(self.members) else self.size
-        return max(2, min(wanted, self.size) // 2 * 2)
+        """Return how many new variables a round may have, an even number.
+
+        Half of the members may stay, except in the first round: two sets that replace
+        each other again and again would undo each other's steps.
+        """
+        if len(self.members):
+            return max(2, min(MOST_FRESH, self.size // 2) // 2 * 2)
+        return max(2, self.size // 2 * 2)
 
     @staticmethod
     def _merged(strong: NDArray, tol: float) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from mercer.engines.cpu.solve import MOST_STEPS, SAFETY, Progress, Settings, Tas
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import parts, whole_gram
-from mercer.engines.cuda.products import product_with
+from mercer.engines.cuda.products import gather, product_with
 from mercer.engines.cuda.whole import Member, PairSolver
 from mercer.kernels.base import Kernel
 from mercer.machines.mkl.base import BaseGrams, Products, Solved
@@ -155,8 +155,7 @@ class GramsOnCard(BaseGrams):
 
     def _parts(self, rows: NDArray) -> list[Any]:
         """Return the submatrices of some samples on the card, without the factors."""
-        index = self.card.to_card(rows)
-        return [matrix[index][:, index] for matrix in self.matrices]
+        return [gather(self.card, matrix, rows, rows) for matrix in self.matrices]
 
     def add_columns(
         self, task: Task, rows: NDArray, change: NDArray, F: NDArray
@@ -174,9 +173,7 @@ class GramsOnCard(BaseGrams):
         if len(rows) == self.n:
             return self
         with self.card.at_work():
-            matrices = [
-                self.card.xp.ascontiguousarray(part) for part in self._parts(rows)
-            ]
+            matrices = self._parts(rows)
         diagonals = self._diagonals[:, rows]
         store = GramsOnCard(self.card, matrices, diagonals, starts, self.threads)
         store.factors = self.factors
