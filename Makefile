@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench docs clean
+.PHONY: run test test-all lint bench bench-tables package docs clean
 
 run: $(VENV)/.run
 	$(BIN)/mercer reproduce --out report $(ARGS)
@@ -30,6 +30,21 @@ ifeq ($(filter --threads%,$(BENCH)),)
 	$(BIN)/python -m benchmarks.linear $(filter --fast,$(BENCH))
 	$(BIN)/python -m benchmarks.tabular $(filter --fast,$(BENCH))
 endif
+
+# The results behind the tables of README and docs, part by part into one file. A part
+# that is in the file already is measured again; `make bench-tables PARTS="a9a svr"`
+# measures some. All parts must be of one commit.
+TABLES ?= benchmarks/results/$(shell date +%F)-$(shell $(PYTHON) -c 'import os; print(os.cpu_count())')-cores.jsonl
+PARTS ?= mnist mnist-large linear-poly a9a ijcnn1 letter regression one-class sparse \
+	ovr probability ecoc hundred small
+bench-tables: $(VENV)/.bench
+	for part in $(PARTS); do \
+		$(BIN)/python -m benchmarks --part $$part --merge $(TABLES) || exit 1; \
+	done
+	@echo "Name $(TABLES) in README.md and docs/benchmarks.md, then run tools/figures.py"
+
+package: $(VENV)/.test
+	$(BIN)/python tools/check_package.py
 
 ifneq ($(filter bench,$(MAKECMDGOALS)),)
 $(filter-out bench,$(MAKECMDGOALS)):

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import scaling
-from benchmarks.cases import CASES, PEERS, select
+from benchmarks.cases import CASES, PARTS, PEERS, select
 from benchmarks.data import missing_data
 from benchmarks.environment import environment
+from benchmarks.merging import MergeError, merged, read_facts
 from benchmarks.parts import RESULTS, console
 from benchmarks.record import slopes
 from benchmarks.runner import SLOW_SECONDS, Options, Session
@@ -55,6 +56,16 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--peers", type=_names, default=list(PEERS), metavar="A,B",
         help=f"peers to run, of {', '.join(PEERS)} (default: all)",
+    )  # fmt: skip
+    add(
+        "--part", choices=PARTS, metavar="NAME",
+        help="cases and peers of one part of the published tables, which takes a few "
+        f"minutes: {', '.join(PARTS)}",
+    )  # fmt: skip
+    add(
+        "--merge", type=Path, metavar="FILE",
+        help="put the results into this .jsonl file, beside those of other cases; all "
+        "must be of one commit and one machine",
     )  # fmt: skip
     add(
         "--repeats", type=_count, metavar="N",
@@ -142,6 +153,15 @@ def _scale(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
     return 0
 
 
+def _differs(path: Path, place: dict[str, Any]) -> str | None:
+    """Say why results from this place cannot go into a file, before any work."""
+    try:
+        merged(read_facts(path), [{"case": "", "environment": place}])
+    except MergeError as error:
+        return f"--merge {path}: {error}"
+    return None
+
+
 def main() -> int:
     """Run the program; the exit status is 130 after Ctrl-C, 2 for a wrong call."""
     parser = _parser()
@@ -155,8 +175,11 @@ def main() -> int:
         return 0
     if arguments.threads:
         return _scale(parser, arguments)
+    names, peers = arguments.cases, arguments.peers
+    if arguments.part:
+        names, peers = PARTS[arguments.part]
     try:
-        cases = select(arguments.cases, arguments.peers, arguments.fast)
+        cases = select(names, peers, arguments.fast)
     except ValueError as error:
         parser.error(str(error))
     problem = missing_data(cases)
@@ -172,23 +195,29 @@ def main() -> int:
     )
     place = environment()
     path = arguments.output / f"{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
+    if arguments.merge:
+        path = arguments.merge
+        problem = _differs(path, place)
+        if problem:
+            parser.error(problem)
     session = Session(options, _say)
 
     def facts() -> list[dict[str, Any]]:
         known = [r.summary(place, options.repeats) for r in session.records]
         return known + [s | {"environment": place} for s in slopes(known)]
 
+    old = read_facts(path)
     status = 0
     try:
         for case in cases:
             session.measure(case)
-            _write(facts(), path)
+            _write(merged(old, facts()), path)
     except KeyboardInterrupt:
         _say("Interrupted. The results so far:")
         status = 130
     found = facts()
     if found:
-        _write(found, path)
+        _write(merged(old, found), path)
         show(console, found)
         _say(f"Results are in {path} and {path.with_suffix('.md').name}")
     return status

@@ -64,7 +64,9 @@ def _commit() -> str | None:
     commit = _git("rev-parse", "--verify", "HEAD")
     if commit is None:
         return None
-    return f"{commit}-dirty" if _git("status", "--porcelain") else commit
+    # The files of results change while they are measured; they change no time.
+    elsewhere = (":/", ":(top,exclude)benchmarks/results")
+    return f"{commit}-dirty" if _git("status", "-s", "--", *elsewhere) else commit
 
 
 def _cpu() -> str:

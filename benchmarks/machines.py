@@ -51,7 +51,7 @@ class ScikitLearnChosen(Chosen, ScikitLearn):
 
 
 class IntelexChosen(Chosen, Intelex):
-    """scikit-learn-intelex, which has no OneClassSVM of its own."""
+    """scikit-learn-intelex, whose OneClassSVM is scikit-learn's."""
 
 
 PEERS = {

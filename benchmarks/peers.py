@@ -74,7 +74,7 @@ class Intelex(ScikitLearn):
 
     def fit(self, problem: Any) -> None:
         super().fit(problem)
-        if not hasattr(self.model, "_onedal_estimator"):
+        if not all(hasattr(m, "_onedal_estimator") for m in self.machines):
             raise RuntimeError("scikit-learn-intelex fell back to scikit-learn")
 
 

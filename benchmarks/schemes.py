@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.machines import PEERS as MACHINES
 from benchmarks.peers import PEERS as ONE_VS_ONE
-from benchmarks.peers import Mercer, ScikitLearn
+from benchmarks.peers import Intelex, Mercer, ScikitLearn
 
 __all__ = ["PEERS"]
 
@@ -52,6 +52,10 @@ class ParallelOneVsRest(OneVsRest):
     n_jobs = -1
 
 
+class IntelexOneVsRest(Intelex, OneVsRest):
+    """scikit-learn's OneVsRestClassifier of scikit-learn-intelex's SVCs."""
+
+
 class CodeOfMachines:
     """One SVC of scikit-learn for each column of a code, decoded by the nearest row."""
 
@@ -86,6 +90,10 @@ class Code(ScikitLearn):
         return self.model.machines
 
 
+class IntelexCode(Intelex, Code):
+    """SVCs of scikit-learn-intelex, one after the other, with the code of Mercer."""
+
+
 class WithProbabilities(ScikitLearn):
     """A peer that predicts the class of largest probability."""
 
@@ -103,16 +111,28 @@ class MercerProbability(WithProbabilities, Mercer):
 class Calibrated(WithProbabilities):
     """scikit-learn's CalibratedClassifierCV around one SVC."""
 
+    n_jobs: ClassVar[int | None] = None
+
     def model_with(self, **options: Any) -> Any:
         from sklearn.calibration import CalibratedClassifierCV
 
         return CalibratedClassifierCV(
-            super().model_with(**options), cv=5, ensemble=False
+            super().model_with(**options), cv=5, ensemble=False, n_jobs=self.n_jobs
         )
 
     @property
     def machines(self) -> list[Any]:
         return [self.model.calibrated_classifiers_[0].estimator]
+
+
+class ParallelCalibrated(Calibrated):
+    """The same, with its folds in as many processes as there are cores."""
+
+    n_jobs = -1
+
+
+class IntelexCalibrated(Intelex, Calibrated):
+    """scikit-learn's CalibratedClassifierCV around one SVC of scikit-learn-intelex."""
 
 
 # The classes of peers, by scheme and name.
@@ -122,8 +142,12 @@ PEERS: dict[tuple[str, str], type] = {
     ("ovr", "mercer"): MercerOneVsRest,
     ("ovr", "scikit-learn"): OneVsRest,
     ("ovr", "scikit-learn-parallel"): ParallelOneVsRest,
+    ("ovr", "scikit-learn-intelex"): IntelexOneVsRest,
     ("ecoc", "mercer"): MercerCode,
     ("ecoc", "scikit-learn"): Code,
+    ("ecoc", "scikit-learn-intelex"): IntelexCode,
     ("probability", "mercer"): MercerProbability,
     ("probability", "scikit-learn"): Calibrated,
+    ("probability", "scikit-learn-parallel"): ParallelCalibrated,
+    ("probability", "scikit-learn-intelex"): IntelexCalibrated,
 }

@@ -15,6 +15,7 @@ Facts = dict[str, Any]
 TITLES = {
     "mnist": "MNIST, ten classes",
     "binary": "Two classes",
+    "tables": "Tables with many classes",
     "growth": "Fit seconds by number of samples (MNIST, RBF)",
     "memory": "Memory (MNIST, 60000 samples)",
     "cold-start": "First fit in a fresh process",
@@ -113,6 +114,7 @@ SCHEME_COLUMNS = (
 COLUMNS = {
     "mnist": SOLVER_COLUMNS,
     "binary": SOLVER_COLUMNS,
+    "tables": SOLVER_COLUMNS,
     "memory": (
         PEER,
         PEAK,

@@ -93,7 +93,7 @@ def _steps_on_one(
 
         K_i = row(i)
         part = slice(begin, end)
-        rise = ((G[part] - G[i]) / violation).astype(np.float32)
+        rise = ((G[part] - G[i]) * (1.0 / violation)).astype(np.float32)
         curvature = single[i] + single[part]
         curvature -= np.float32(2.0) * K_i[part].astype(np.float32)
         gain = rise * rise / np.maximum(curvature, np.float32(LEAST_CURVATURE))
@@ -154,6 +154,25 @@ def add_rows(
     f[:length] += total
 
 
+def gather(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    source: NDArray,
+    leading: int,
+    rows: NDArray,
+    columns: NDArray,
+    out: NDArray,
+    out_leading: int,
+    m: int,
+    n: int,
+) -> None:
+    """Copy some rows and columns."""
+    flat, target = source.reshape(-1), out.reshape(-1)
+    for r in range(m):
+        first, place = int(rows[r]) * int(leading), r * int(out_leading)
+        target[place : place + n] = flat[first + columns[:n].astype(np.int64)]
+
+
 def gaussian_in_place(
     grid: tuple[int, ...],
     block: tuple[int, ...],
@@ -207,6 +226,7 @@ def _chi2(x: NDArray, z: NDArray) -> NDArray:
 _TWINS: dict[str, Callable[..., None]] = {
     "take_pair_steps": take_pair_steps,
     "add_rows": add_rows,
+    "gather": gather,
     "gaussian_in_place": gaussian_in_place,
     "manhattan": _sums(lambda x, z: np.abs(x - z)),
     "minima": _sums(np.minimum),

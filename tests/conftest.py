@@ -30,6 +30,16 @@ def card():
     return HostCard(twins=TWINS)
 
 
+@pytest.fixture(params=["numpy", pytest.param("card", marks=pytest.mark.gpu)])
+def any_card(request):
+    """NumPy in the place of a card, and the card of this machine if it has one."""
+    from card_twins import TWINS
+    from host_card import HostCard
+    from real_card import real_card
+
+    return HostCard(twins=TWINS) if request.param == "numpy" else real_card()
+
+
 @pytest.fixture
 def cuda(card, monkeypatch):
     """Let device="cuda" find NumPy in the place of a graphics card."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import operator
+import re
 import weakref
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -90,11 +92,9 @@ class CardArray:
                 f"Arrays of CuPy have no {name!r} that is in use here."
             )
         found = getattr(self._values, name)
-        return (
-            self._card.wrap_function(name, found)
-            if callable(found)
-            else (self._card.wrap(found))
-        )
+        if callable(found):
+            return self._card.wrap_function(name, found, of_arrays=True)
+        return self._card.wrap(found)
 
     def __getitem__(self, key: Any) -> Any:
         return self._card.wrap(self._values[self._card.unwrap(key)])
@@ -264,10 +264,19 @@ class HostCard(Card):
             return [self.unwrap(part, copying) for part in value]
         return value
 
-    def wrap_function(self, name: str, function: Callable) -> Callable:
+    def wrap_function(
+        self, name: str, function: Callable, of_arrays: bool = False
+    ) -> Callable:
+        signature = signature_of(name, of_arrays)
+
         @functools.wraps(function)
         def wrapped(*args: Any, **options: Any) -> Any:
             copying = name in COPYING
+            if signature is not None:
+                try:
+                    signature.bind(*args, **options)
+                except TypeError as error:
+                    raise TypeError(f"CuPy's {name}: {error}") from None
             args = tuple(self.unwrap(value, copying) for value in args)
             out = options.get("out")
             options = {k: self.unwrap(v, copying) for k, v in options.items()}
@@ -307,9 +316,34 @@ class HostCard(Card):
 
         return launch
 
+    def held_memory(self) -> int:
+        return self.ledger.peak
+
+    def release_memory(self) -> None:
+        self.ledger.peak = self.ledger.used
+
     def free_memory(self) -> int:
         limit = self.ledger.limit
         return 2 * 2**30 if limit is None else limit - self.ledger.used
+
+
+@functools.cache
+def signature_of(name: str, of_arrays: bool) -> inspect.Signature | None:
+    """Return what CuPy's function, or method of arrays, takes; None if not known."""
+    if CUPY is None:
+        return None
+    found = getattr(CUPY.ndarray if of_arrays else CUPY, name)
+    if type(found).__name__ == "ufunc":
+        return None
+    try:
+        return inspect.signature(found)
+    except (TypeError, ValueError):
+        # Compiled methods have their signature in the first line, with types of C.
+        text = re.match(r"\w+\.\w+\(self,? ?(.*?)\)(?: ->|\n|$)", found.__doc__ or "")
+    if text is None:
+        return None
+    names = re.sub(r"\w+ (?=\w)", "", text[1])
+    return inspect.signature(eval(f"lambda {names}: None"))
 
 
 class _Namespace:

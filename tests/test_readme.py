@@ -27,6 +27,26 @@ def test_readme_example(capsys):
     assert float(gap) >= 0
 
 
+def test_readme_model_is_saved_and_predicts_on_the_command_line(tmp_path, monkeypatch):
+    pytest.importorskip("skops", reason="model files need skops")
+    testing = pytest.importorskip("typer.testing")
+    from mercer.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (save,) = re.findall(r"`(mercer\.save\(.*?\))`", text)
+    (predict,) = re.findall(r"`mercer (predict .*?)`", text)
+    (example,) = blocks("README.md")
+    names = {"mercer": mercer}
+    exec(compile(example, "README.md", "exec"), names)
+    exec(save, names)
+    np.savetxt("new.csv", names["X_test"], delimiter=",")
+    done = testing.CliRunner().invoke(app, predict.split())
+    assert done.exit_code == 0, done.output
+    told = [int(line) for line in done.stdout.splitlines()[1:]]
+    assert told == names["model"].predict(names["X_test"]).tolist()
+
+
 def test_images_examples(capsys):
     examples = blocks("docs/images.md")
     for example in examples:
@@ -59,12 +79,18 @@ def test_model_files_page(tmp_path, monkeypatch):
 
 
 # Pages whose code has tests of its own, or writes what other tests look at.
-ELSEWHERE = {"images", "models", "cli", "cluster"}
+ELSEWHERE = {"images", "models", "cli", "cluster", "device"}
 PAGES = sorted(
     path.stem
     for path in (ROOT / "docs").glob("*.md")
     if blocks(f"docs/{path.name}") and path.stem not in ELSEWHERE
 )
+
+
+def test_the_page_of_cards_runs_with_numpy_in_their_place(cuda):
+    (example,) = blocks("docs/device.md")
+    exec(compile(example, "docs/device.md", "exec"), {})
+    assert cuda.launches
 
 
 @pytest.mark.parametrize("page", [f"docs/{name}.md" for name in PAGES])

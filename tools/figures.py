@@ -6,7 +6,9 @@ from nothing else::
     python tools/figures.py            # write the tables
     python tools/figures.py --check    # exit with 1 if a table is not up to date
 
-A table stands between ``<!-- figures NAME -->`` and ``<!-- end of figures -->``.
+A table stands between ``<!-- figures NAME -->`` and ``<!-- end of figures -->``. With
+``<!-- figures NAME cases=mnist-5000,a9a -->`` it has these cases only, in this order.
+The case ``cold-start`` has a table of its own, since it measures other things.
 """
 
 from __future__ import annotations
@@ -23,10 +25,24 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = ("README.md", "docs/benchmarks.md")
 PLACE = re.compile(
-    r"(<!-- figures (?P<name>[\w.-]+) -->\n).*?(<!-- end of figures -->)", re.S
+    r"(<!-- figures (?P<name>[\w.-]+)(?: cases=(?P<cases>[\w,-]+))? -->\n)"
+    r".*?(<!-- end of figures -->)",
+    re.S,
 )
-PEERS = ("mercer", "scikit-learn", "scikit-learn-intelex", "libsvm")
-TITLES = {"mercer": "Mercer", "libsvm": "LIBSVM"}
+PEERS = (
+    "mercer",
+    "scikit-learn",
+    "scikit-learn-parallel",
+    "scikit-learn-intelex",
+    "libsvm",
+    "numpy",
+)
+TITLES = {
+    "mercer": "Mercer",
+    "scikit-learn-parallel": "scikit-learn, all cores",
+    "libsvm": "LIBSVM",
+    "numpy": "NumPy",
+}
 # What a row of a table measures, and how it is called.
 TIMES = {
     "fit_seconds": "fit",
@@ -58,11 +74,13 @@ def cell(facts: Facts | None, own: Facts, kind: str) -> str:
         return facts["status"] if facts["status"] != "ok" else "–"
     ratio = facts[kind] / own[kind]
     # A tenth decides whether a row is ahead or behind.
-    return (
-        f"{seconds(facts[kind])} ({ratio:.1f}×)"
-        if ratio < 10
-        else (f"{seconds(facts[kind])} ({ratio:.0f}×)")
-    )
+    times = f"{ratio:.1f}×" if ratio < 10 else f"{ratio:.0f}×"
+    text = seconds(facts[kind])
+    if facts is not own:
+        text += f" ({times})"
+    if kind != "predict_seconds" and "peak_mb" in facts:
+        text += f", {facts['peak_mb']:.0f} MB"
+    return text
 
 
 def what(facts: Facts, kind: str) -> str:
@@ -72,19 +90,32 @@ def what(facts: Facts, kind: str) -> str:
     return f"{facts['about']}: {TIMES[kind]}"
 
 
-def table(results: list[Facts]) -> str:
-    """Return a row for each time of each case, with a column for each library."""
+def chosen(results: list[Facts], names: str | None) -> dict[str, dict[str, Facts]]:
+    """Return the results by case and peer: those of some cases, or all that fit."""
     cases: dict[str, dict[str, Facts]] = {}
     for facts in results:
         if facts["group"] not in ("slope", "growth"):
             cases.setdefault(facts["case"], {})[facts["peer"]] = facts
+    if names is None:
+        return cases
+    wanted = names.split(",")
+    if absent := [name for name in wanted if name not in cases]:
+        raise SystemExit(f"The results have no case {absent[0]}.")
+    return {name: cases[name] for name in wanted}
+
+
+def grid(lines: list[list[str]]) -> str:
+    """Return cells as a table, the first line of which has the headings."""
+    head, *body = ("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join([head, "| " + " | ".join(["---"] * len(lines[0])) + " |", *body])
+
+
+def warm_table(cases: dict[str, dict[str, Facts]]) -> list[list[str]]:
+    """Return a row for each time of each case, with a column for each library."""
     having = [
         peer for peer in PEERS if any(peer in by_peer for by_peer in cases.values())
     ]
-    lines = [
-        ["", *(TITLES.get(peer, peer) for peer in having), "KKT gap", "peak memory"],
-        ["---"] * (len(having) + 3),
-    ]
+    lines = [["", *(TITLES.get(peer, peer) for peer in having), "KKT gap"]]
     for by_peer in cases.values():
         own = by_peer.get("mercer")
         if own is None or own["status"] != "ok":
@@ -97,12 +128,36 @@ def table(results: list[Facts]) -> str:
             lines.append(
                 [
                     what(own, kind),
-                    seconds(own[kind]),
-                    *(cell(by_peer.get(peer), own, kind) for peer in having[1:]),
+                    *(cell(by_peer.get(peer), own, kind) for peer in having),
                     f"{gap:.0e}" if is_first and gap is not None else "",
-                    f"{own['peak_mb']:.0f} MB" if is_first and "peak_mb" in own else "",
                 ]
             )
+    return lines
+
+
+def cold_table(by_peer: dict[str, Facts]) -> list[list[str]]:
+    """Return what a fresh process takes: the import, the first fit, and all of it."""
+    lines = [["in a fresh process", "import", "first fit", "whole process"]]
+    kinds = ("import_seconds", "fit_seconds", "process_seconds")
+    for label, facts in by_peer.items():
+        name, _, variant = label.partition(", ")
+        title = ", ".join(filter(None, (TITLES.get(name, name), variant)))
+        lines.append([title, *(seconds(facts[k]) for k in kinds if k in facts)])
+    return lines
+
+
+def table(results: list[Facts], names: str | None = None) -> str:
+    """Return the tables of warm and of cold times, and how they were measured."""
+    cases = chosen(results, names)
+    cold = cases.pop("cold-start", None)
+    parts = [grid(warm_table(cases))] if cases else []
+    if cold is not None:
+        parts.append(grid(cold_table(cold)))
+    return "\n\n".join([*parts, foot(results)]) + "\n"
+
+
+def foot(results: list[Facts]) -> str:
+    """Return where and how the results were measured."""
     place = results[0]["environment"]
     versions = place["versions"]
     named = ", ".join(
@@ -111,20 +166,18 @@ def table(results: list[Facts]) -> str:
         if versions.get(name)
     )
     runs = max(facts.get("repeats", 0) for facts in results)
-    foot = (
+    return (
         f"{place['cores']} cores of {place['cpu']}, Python {versions['python']}, "
         f"{named}; {place['date'][:10]}, commit {place['commit'][:10]}; medians of up "
-        f"to {runs} "
-        "runs, peers in turn, warm. In brackets: how many times Mercer's time. The KKT "
-        "gap is Mercer's, computed from scratch in double precision where the table of "
-        "results has it, and so is the peak memory of the process."
+        f"to {runs} runs, peers in turn, warm unless said. In brackets: how many times "
+        "Mercer's time; then the peak memory of the process. The KKT gap is Mercer's, "
+        "computed from scratch in double precision where the table of results has it."
     )
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + f"\n\n{foot}\n"
 
 
 def rewritten(text: str) -> str:
     """Return a page with its tables made anew."""
-    return PLACE.sub(lambda m: m[1] + table(load(m["name"])) + m[3], text)
+    return PLACE.sub(lambda m: m[1] + table(load(m["name"]), m["cases"]) + m[4], text)
 
 
 def main(arguments: list[str]) -> int:

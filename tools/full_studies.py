@@ -1,13 +1,15 @@
 """Run the studies on full data, and write docs/studies_full.md from the results.
 
     python tools/full_studies.py run --data DIR --out report-full
+    python tools/full_studies.py run --data DIR --only "three-vs-eight/best model"
     python tools/full_studies.py            # write the page from the committed results
     python tools/full_studies.py --check    # exit with 1 if the page is not up to date
 
 ``run`` goes on with an interrupted run, and writes all rows and findings to
 ``benchmarks/results/studies-full.json``, with the machine, the versions, the commit and
 the times, and without figures. The page is made from that file and from the published
-numbers in ``mercer.studies``, and from nothing else.
+numbers in ``mercer.studies``, and from nothing else. ``--only`` computes some steps
+again, after their code has changed; the page says which, and with which commit.
 """
 
 from __future__ import annotations
@@ -22,9 +24,12 @@ from typing import Any
 
 from mercer.runtime.writing import write_file
 from mercer.studies import STUDIES, reproduce
+from mercer.studies.data import Data, data_folder
 from mercer.studies.report.outcomes import Outcome, StudyReport
-from mercer.studies.report.page import Section, section_of, summarise
+from mercer.studies.report.page import Cell, Line, Section, section_of, summarise
+from mercer.studies.report.running import run_step
 from mercer.studies.results import Figure, from_json, to_json
+from mercer.studies.study import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "studies-full.json"
@@ -44,10 +49,30 @@ def run(data: str | None, out: Path) -> dict[str, Any]:
         "computer": report.computer,
         "data": report.data,
         "seed": report.seed,
+        "seconds": round(sum(r.seconds for r in report.studies), 1),
+        "processor_seconds": round(sum(r.processor_seconds for r in report.studies), 1),
+        "remark": "",
         "studies": {
             r.study.name: [_kept(o) for o in r.outcomes] for r in report.studies
         },
     }
+
+
+def run_again(data: str | None, names: Sequence[str]) -> dict[str, Any]:
+    """Run some steps of the committed results again, and return all results."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    with data_folder(data):
+        for name in names:
+            study, _, own = name.partition("/")
+            shared = Run(Data(), results["seed"])
+            (step,) = [s for s in STUDIES[study].steps(shared) if s.name == own]
+            outcome = run_step(step, shared)
+            if outcome.status != "done":
+                sys.exit(f"{name}: {outcome.status}: {outcome.message}")
+            kept = results["studies"][study]
+            place = [one["step"] for one in kept].index(own)
+            kept[place] = _kept(outcome) | {"commit": _commit()}
+    return results
 
 
 def _commit() -> str:
@@ -71,7 +96,12 @@ def sections_of(results: dict[str, Any]) -> list[Section]:
             StudyReport(
                 STUDIES[name],
                 [
-                    Outcome(**{**kept, "items": [from_json(i) for i in kept["items"]]})
+                    Outcome(
+                        kept["step"],
+                        kept["status"],
+                        kept["seconds"],
+                        [from_json(item) for item in kept["items"]],
+                    )
                     for kept in outcomes
                 ],
             )
@@ -102,8 +132,7 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
     counts, claims = summary.counts, summary.claims
     reports = [section.report for section in sections]
     n_steps = sum(len(report.outcomes) for report in reports)
-    wall = sum(report.seconds for report in reports)
-    worked = sum(report.processor_seconds for report in reports)
+    wall, worked = results["seconds"], results["processor_seconds"]
     versions = ", ".join(
         f"{name} {place[name]}"
         for name in ("Python", "numpy", "scipy", "scikit-learn", "numba")
@@ -121,22 +150,33 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
         "processor time, on\n"
         f"{place['Cores']} cores of {place['Processor']} with {place['Memory']} of "
         f"memory; {versions};\n{place['Date']}, commit {results['commit']}, seed "
-        f"{results['seed']}.\n"
+        f"{results['seed']}. {results['remark']}\n"
     )
+    again = [
+        f"{study}: {kept['step']} ({kept['commit']}, "
+        f"{minutes(kept['processor_seconds'])})"
+        for study, outcomes in results["studies"].items()
+        for kept in outcomes
+        if "commit" in kept
+    ]
+    if again:
+        yield (
+            "These steps were computed again after their code had changed (commit and "
+            f"processor time): {'; '.join(again)}.\n"
+        )
     yield (
-        f"Of the published percentages {counts['beaten']} are beaten by more than "
-        f"sampling error, {counts['matched']} are matched within it,\nand "
-        f"{counts['below']} are not reached. Of the claims {claims[True]} hold, "
-        f"{claims[False]} do not, and {claims[None]} are not decided.\n"
+        f"Published percentages: {counts['beaten']} are beaten by more than sampling "
+        f"error, {counts['matched']} are matched within it, {counts['below']} not "
+        f"reached.\nClaims: {claims[True]} hold, {claims[False]} do not, "
+        f"{claims[None]} are not decided.\n"
     )
     yield table(
-        ("study", "steps", "time", "processor time"),
+        ("study", "steps", "time"),
         (
             (
                 f"`{s.report.study.name}`",
                 str(len(s.report.outcomes)),
                 minutes(s.report.seconds),
-                minutes(s.report.processor_seconds),
             )
             for s in sections
         ),
@@ -144,47 +184,49 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
 
 
 def _best(sections: list[Section]) -> Iterator[str]:
+    """Yield the table of models that go beyond the reports, and what was tried."""
     yield "## Beyond the reports\n"
     yield (
         "Recipes are chosen on training or validation images, and scored once on test "
         "images. ± is twice\nthe standard error of the difference from the best "
         "published figure.\n"
     )
-    rows, notes = [], []
-    for section in sections:
-        for shown in section.tables:
-            if shown.table.name != "best":
-                continue
-            for line in shown.lines:
-                cells = dict(zip(shown.headings, line.cells, strict=True))
-                scored = next(c for c in cells.values() if c.comparison)
-                validation = next(
-                    (
-                        c.value
-                        for h, c in cells.items()
-                        if h in ("folds %", "validation %")
-                    ),
-                    "–",
-                )
-                rows.append(
-                    (
-                        f"`{section.report.study.name}`",
-                        line.label,
-                        validation,
-                        scored.value,
-                        scored.published,
-                        difference(scored.comparison),
-                        line.seconds,
-                    )
-                )
-                if line.note:
-                    notes.append(f"- {line.label.split(':')[0]}: {line.note}")
-    yield table(
-        ("study", "model", "left out %", "test %", "published %", "difference", "fit"),
-        rows,
+    found = [
+        (
+            section.report.study.name,
+            dict(zip(shown.headings, line.cells, strict=True)),
+            line,
+        )
+        for section in sections
+        for shown in section.tables
+        if shown.table.name == "best"
+        for line in shown.lines
+    ]
+    heads = (
+        "study",
+        "model",
+        "left out %",
+        "test %",
+        "published %",
+        "difference",
+        "fit",
     )
-    yield "What the recipes tried:\n"
-    yield "\n".join(notes) + "\n"
+    yield table(heads, (_best_row(*one) for one in found))
+    yield "What the recipes tried on images that were left out of training:\n"
+    notes = (
+        (line.label.split(":")[0], line.note.partition(": ")[2]) for _, _, line in found
+    )
+    yield "\n".join(f"- {model}: {note}" for model, note in notes if note) + "\n"
+
+
+def _best_row(study: str, cells: dict[str, Cell], line: Line) -> list[str]:
+    test = cells["test %"]
+    validation = [cells[h].value for h in ("folds %", "validation %") if h in cells]
+    published = (
+        [test.published, difference(test.comparison)] if test.published else ["–", "–"]
+    )
+    model = [f"`{study}`", line.label, *(validation or ["–"]), test.value]
+    return [*model, *published, line.seconds]
 
 
 def difference(found: Any) -> str:
@@ -193,6 +235,7 @@ def difference(found: Any) -> str:
 
 
 def _all(sections: list[Section]) -> Iterator[str]:
+    """Yield a table of all comparisons for each study."""
     yield "## Every published percentage\n"
     for section in sections:
         rows = [
@@ -216,10 +259,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("action", nargs="?", choices=["run"])
     parser.add_argument("--data", help="folder with MNIST and CIFAR-10")
     parser.add_argument("--out", type=Path, default=Path("report-full"))
+    parser.add_argument("--only", nargs="+", metavar="STUDY/STEP")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args(arguments)
     if given.action == "run":
-        kept = run(given.data, given.out)
+        kept = (
+            run_again(given.data, given.only)
+            if given.only
+            else run(given.data, given.out)
+        )
         write_file(RESULTS, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     wanted = page_of(json.loads(RESULTS.read_text(encoding="utf-8")))
     if given.check:

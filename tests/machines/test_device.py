@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.callback import ProgressBar
 from sklearn.exceptions import NotFittedError
 
 import mercer
+from host_card import HostCard
 from mercer import (
     SVC,
     SVDD,
@@ -80,9 +82,17 @@ def fitted(model, data, X=None):
     return model.fit(X, targets(model, data))
 
 
+@pytest.fixture
+def any_cuda(any_card, monkeypatch):
+    """Machines with device="cuda" find NumPy in its place, or the card itself."""
+    if isinstance(any_card, HostCard):
+        monkeypatch.setattr(card_module, "open_card", lambda index: any_card)
+    return any_card
+
+
 @every_machine
 @pytest.mark.parametrize("kind", [np.float32, np.float64, sparse.csr_matrix])
-def test_a_card_finds_what_the_processor_finds(name, kind, data, cuda):
+def test_a_card_finds_what_the_processor_finds(name, kind, data, any_cuda):
     if name == "SVC function" and kind is sparse.csr_matrix:
         pytest.skip("this function takes dense samples")
     X = kind(data[0]) if kind is sparse.csr_matrix else data[0].astype(kind)
@@ -101,7 +111,6 @@ def test_a_card_finds_what_the_processor_finds(name, kind, data, cuda):
     np.testing.assert_allclose(ours, theirs, atol=2e-3 * scale)
     if hasattr(here, "objective_"):
         np.testing.assert_allclose(there.objective_, here.objective_, rtol=1e-4)
-    assert cuda.launches or name in ("SVC function", "SVC linear", "SVC poly")
 
 
 @every_machine
@@ -115,13 +124,23 @@ def test_fitted_attributes_are_in_the_main_memory(name, data, cuda):
 
 
 @every_machine
-def test_a_model_moves_between_devices(name, data, cuda):
+def test_a_model_moves_between_devices(name, data, any_cuda, monkeypatch):
     model = fitted(clone(MACHINES[name]).set_params(device="cuda"), data)
     there = answers(model, data[0])
-    n_launches = len(cuda.launches)
+    monkeypatch.setattr(card_module, "open_card", None)  # the card is gone
     here = answers(model.set_params(device="cpu"), data[0])
-    assert len(cuda.launches) == n_launches
     np.testing.assert_allclose(here, there, rtol=1e-6, atol=1e-8)
+
+
+def test_values_are_computed_on_the_card(data, cuda):
+    model = fitted(SVC(device="cuda"), data)
+    assert {name.rsplit("_", 1)[0] for name in cuda.launches} >= {
+        "gaussian_in_place",
+        "take_pair_steps",
+    }
+    n_launches = len(cuda.launches)
+    model.predict(data[0][:1])  # few samples, too
+    assert len(cuda.launches) > n_launches
 
 
 def test_model_files_do_not_need_a_card(data, cuda, tmp_path, monkeypatch):
@@ -170,13 +189,13 @@ def test_without_cupy_nothing_falls_back(name, data, monkeypatch):
 
 def test_a_small_card_fits_what_its_memory_allows(data, cuda):
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(600, 10))
+    X = rng.normal(size=(400, 10))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     expected = SVC(C=10.0, tol=1e-4).fit(X, y)
-    cuda.ledger.limit = 1_500_000  # the matrix of all samples has 2,880,000 bytes
+    cuda.ledger.limit = 600_000  # the matrix of all samples has 1,280,000 bytes
     model = SVC(C=10.0, tol=1e-4, device="cuda").fit(X, y)
     assert model.converged_
-    assert cuda.ledger.peak <= 1_500_000
+    assert cuda.ledger.peak <= 600_000
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-5)
     np.testing.assert_allclose(
         model.decision_function(X), expected.decision_function(X), atol=2e-3
@@ -201,5 +220,34 @@ def test_callbacks_and_progress_come_from_a_card(data, cuda, capsys):
 
 def test_matrices_of_many_kernels_must_fit_into_the_main_memory(data, cuda):
     model = MKLClassifier(BASE, device="cuda", cache_size=0.1)
-    with pytest.raises(MemoryError, match=r"device='cuda'.*Raise cache_size.*'cpu'"):
+    with pytest.raises(MemoryError, match=r"do not fit the card.*Raise cache_size"):
         fitted(model, data)
+
+
+def test_an_interrupt_leaves_the_old_model(data, cuda):
+    model = fitted(SVC(device="cuda"), data)
+    before = model.decision_function(data[0])
+
+    def interrupted(grid, block, *arguments):
+        raise KeyboardInterrupt
+
+    for name in list(cuda._twins):
+        if name.startswith("take_pair_steps"):
+            cuda._twins[name] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data[0][:50], data[1][:50])
+    np.testing.assert_array_equal(model.decision_function(data[0]), before)
+
+
+def test_several_threads_share_a_card(data, cuda):
+    expected = answers(fitted(SVC(device="cuda"), data), data[0])
+    shared = fitted(SVC(device="cuda"), data)
+
+    def work(_):
+        own = answers(fitted(SVC(device="cuda"), data), data[0])
+        return own, answers(shared, data[0])
+
+    with ThreadPoolExecutor(4) as pool:
+        for own, common in pool.map(work, range(8)):
+            np.testing.assert_array_equal(own, expected)
+            np.testing.assert_array_equal(common, expected)

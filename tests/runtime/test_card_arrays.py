@@ -53,7 +53,8 @@ CupyArray.__module__, Tensor.__module__ = "cupy._core", "torch"
 
 
 @pytest.fixture(autouse=True)
-def libraries(monkeypatch):
+def libraries(monkeypatch, card):
+    del card  # it has looked at the CuPy that is installed, if any
     current = []
 
     @contextmanager
@@ -123,13 +124,40 @@ def test_machines_return_the_kind_of_array_that_they_were_given(kind, cuda):
     assert type(gram_matrix(RBF(1.0), kind(X), device="cuda")) is kind
 
 
-def test_the_processor_refuses_arrays_on_a_card():
+def test_arrays_choose_their_card(monkeypatch, card):
+    asked = []
+
+    def open_card(index):
+        asked.append(index)
+        return card
+
+    monkeypatch.setattr("mercer.engines.cuda.card.open_card", open_card)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = SVC().fit(CupyArray(X), y)
+    assert set(asked) == {1} and model.device == "cpu"
+    asked.clear()
+    found = model.predict(CupyArray(X))
+    assert set(asked) == {1}
+    np.testing.assert_array_equal(model.predict(X), found.values)
+    assert type(gram_matrix(RBF(1.0), CupyArray(X))) is CupyArray
+    asked.clear()
+    model.set_params(device="cuda:3").predict(CupyArray(X))
+    assert set(asked) == {3}
+    asked.clear()
+    assert model.set_params(device="cpu").predict(X[:3]).shape == (3,) and not asked
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(cuda):
     X = CupyArray(np.eye(4))
-    for model in (SVC(), LinearSVC()):
-        with pytest.raises(ValueError, match=r"graphics card.*Set device='cuda'"):
-            model.fit(X, [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="gram_matrix computes on the processor"):
-        gram_matrix(RBF(1.0), X)
-    fitted = SVC().fit(np.eye(4), [0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"graphics card.*X\.get\(\) of CuPy"):
-        fitted.predict(X)
+    model = SVC().fit(X, [0, 0, 1, 1])
+    before = vars(model).copy()
+    with pytest.raises(ValueError):
+        model.fit(X, [0, 0, 0, 0])
+    assert vars(model) == before
+
+
+def test_machines_without_a_device_refuse_arrays_on_a_card():
+    with pytest.raises(ValueError, match=r"LinearSVC computes on the processor.*get"):
+        LinearSVC().fit(CupyArray(np.eye(4)), [0, 0, 1, 1])

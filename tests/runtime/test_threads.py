@@ -12,6 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from mercer.runtime.threads import (
+    FEW_WORKERS,
     Threads,
     _blas,
     _crew,
@@ -153,6 +154,9 @@ def test_an_interrupt_waits_for_the_workers():
     assert ended in ([1], [])  # not begun, or over
 
 
+MANY = FEW_WORKERS + 1  # more workers than end with each fit
+
+
 def idents_of(n_jobs):
     """Return the workers of a pool, each of which has done an item."""
     met = threading.Barrier(n_jobs)
@@ -167,16 +171,22 @@ def idents_of(n_jobs):
 
 
 def test_workers_stay_for_the_next_pool_without_their_memory():
-    first = idents_of(3)
-    assert idents_of(3) == first
+    first = idents_of(MANY)
+    assert idents_of(MANY) == first
     assert all(not memory for memory in _crew._members.values())
 
 
+def test_few_workers_end():
+    idents_of(FEW_WORKERS)
+    assert not workers()
+
+
 def test_fewer_threads_than_before():
-    first = idents_of(5)
-    assert idents_of(2) < first
-    wait_until(lambda: len(workers()) == 2)
-    assert len(idents_of(4)) == 4
+    first = idents_of(MANY + 3)
+    assert idents_of(MANY) < first
+    wait_until(lambda: len(workers()) == MANY)
+    assert len(idents_of(2)) == 2
+    assert len(idents_of(MANY)) == MANY
 
 
 def wait_until(is_so):
@@ -190,14 +200,14 @@ def wait_until(is_so):
 def test_idle_workers_end(monkeypatch):
     _crew.end()
     monkeypatch.setattr("mercer.runtime.threads.IDLE_SECONDS", 0.05)
-    assert len(idents_of(3)) == 3
+    assert len(idents_of(MANY)) == MANY
     wait_until(lambda: not workers())
-    assert len(idents_of(3)) == 3
+    assert len(idents_of(MANY)) == MANY
 
 
 def test_workers_end_only_while_no_pool_is_open():
-    with Threads(2) as threads:
-        threads.map(lambda _: None, range(2))
+    with Threads(MANY) as threads:
+        threads.map(lambda _: None, range(MANY))
         _crew.end()
         assert workers()
         assert threads.map(lambda k: k, range(4)) == [0, 1, 2, 3]
@@ -212,16 +222,16 @@ def test_no_worker_waits_while_the_process_forks():
         capture_output=True, text=True, timeout=60, env=os.environ.copy(),
     )  # fmt: skip
     assert found.stderr == ""
-    assert found.stdout.split() == ["before", "2", "fork", "0", "child", "6", "6"]
+    assert found.stdout.split() == ["before", "6", "fork", "0", "child", "15", "15"]
 
 
 FORKS = """
-import os, threading
+import os, threading, time
 from mercer.runtime.threads import Threads
 
 def total():
-    with Threads(2) as threads:
-        return sum(threads.map(lambda x: x, range(4)))
+    with Threads(6) as threads:
+        return sum(threads.map(lambda x: time.sleep(0.1) or x, range(6)))
 
 total()
 print("before", threading.active_count() - 1, flush=True)

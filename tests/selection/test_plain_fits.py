@@ -48,18 +48,6 @@ def test_what_cannot_share_is_fitted_plainly(digits, estimator, grid, reason):
     assert search.sharing_.n_shared == 0 and search.sharing_.n_plain == 2
 
 
-def test_searches_on_a_card_fit_plainly_and_say_so(digits, cuda):
-    X, y = digits
-    model = SVC(gamma=0.05, device="cuda")
-    with pytest.warns(UserWarning, match=r"device='cuda' fits each candidate"):
-        search = GridSearchCV(model, {"C": [1, 5]}, cv=2).fit(X, y)
-    assert search.sharing_.n_shared == 0 and search.sharing_.n_plain == 4
-    here = GridSearchCV(SVC(gamma=0.05), {"C": [1, 5]}, cv=2).fit(X, y)
-    np.testing.assert_allclose(split_scores(search), split_scores(here), atol=0.02)
-    assert search.best_estimator_.device == "cuda"
-    assert search.predict(X).shape == (240,)
-
-
 def test_without_a_kernel_the_search_is_scikit_learns(digits):
     X, y = digits
     search = GridSearchCV(SVC(gamma=0.05), {"C": [1]}, cv=2).fit(X, y)

@@ -142,6 +142,30 @@ def test_mirror_images_without_and_with_other_copies():
     assert bent.distortion.mirror == 0
 
 
+def slanted(n, rng):
+    """Return drawings of a line that leans to the left or to the right: two classes."""
+    y = np.arange(n) % 2
+    rows, columns = np.mgrid[:28, :28] - 13.5
+    slope = np.where(y == 1, 0.4, -0.4) + rng.uniform(-0.1, 0.1, n)
+    place = rng.uniform(-4, 4, n)
+    distance = columns - place[:, None, None] + slope[:, None, None] * rows
+    within = np.hypot(rows, columns - place[:, None, None]) < 9  # no line is cut off
+    return (200 * np.exp(-0.5 * distance**2) * within).astype(np.uint8), y
+
+
+def test_validation_leaves_out_what_hurts(rng):
+    # Deskewing leaves only traces of the difference, and a mirror image has another
+    # class.
+    X, y = slanted(120, rng)
+    changes = {k: DRAWING_CHANGES[k] for k in ("deskewed", "mirrored copies")}
+    splits = list(stratified_folds(y, 2, random_state=0))
+    chosen = choose_recipe(DRAWINGS, changes, X, y, splits, seed=0)
+    assert chosen.recipe is DRAWINGS
+    scores = dict(chosen.table)
+    assert scores["gradients"] > 95
+    assert scores["gradients, mirrored copies"] < 75
+
+
 @pytest.mark.parametrize(
     "start, changes, shape",
     [

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import like, refuse_cards, to_host
-from mercer.runtime.devices import check_device
+from mercer.runtime.arrays import device_for, like, to_host
 from mercer.runtime.public import public
 
 __all__ = ["Engine", "engine_of", "gram_matrix"]
@@ -57,7 +56,6 @@ def engine_of(
         Number of threads; None means as many as BLAS may use, -1 all cores.
     """
     del X
-    check_device(device)
     if device == "cpu":
         return CpuEngine(n_jobs)
     # What a card needs is loaded only when one is asked for.
@@ -88,7 +86,7 @@ def gram_matrix(
         Threads; None means as many as BLAS may use.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
-        card already give a result of their kind; see :doc:`device`.
+        card already are computed there, and give a result of their kind.
 
     See Also
     --------
@@ -108,7 +106,7 @@ def gram_matrix(
             f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
             "kernels.parse for text, kernels.Custom for a function of two matrices."
         )
-    refuse_cards("gram_matrix", device, X, Z)
+    device = device_for(device, X, Z)
     X_here, Z_here = to_host(X), to_host(Z)
     with engine_of(X_here, device, n_jobs) as engine:
         return like(X, engine.matrix(kernel, X_here, Z_here))

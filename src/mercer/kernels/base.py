@@ -16,7 +16,7 @@ array([[1.5       , 3.00915782]])
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from mercer.kernels.pair import Pair, Samples, as_matrix, columns_key
+from mercer.kernels.pair import Pair, Samples, as_matrix, columns_key, dense_if_small
 from mercer.kernels.views import (
     columns_of,
     is_named,
@@ -48,6 +48,7 @@ __all__ = [
     "bind_to_both",
     "is_number",
     "resolve_gamma",
+    "seen_by",
     "with_names",
     "with_views",
     "with_views_of",
@@ -191,6 +192,14 @@ def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Any, Any]:
     if left is not right:
         bound.bind(left)  # checks the data; the numbers of the kernel stay
     return bound, left, right
+
+
+def seen_by(kernels: Iterable[Kernel], X: Any) -> Any:
+    """Return samples as kernels see them in a fit: few sparse ones are made dense.
+
+    A user's own function gets the samples as they were given.
+    """
+    return X if any(kernel.is_custom() for kernel in kernels) else dense_if_small(X)
 
 
 def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:

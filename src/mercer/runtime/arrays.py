@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -14,11 +15,11 @@ from scipy import sparse
 
 __all__ = [
     "as_dense",
+    "device_for",
     "frozen",
     "is_numeric",
     "is_on_card",
     "like",
-    "refuse_cards",
     "refuse_other_things",
     "takes_card_arrays",
     "things",
@@ -110,9 +111,7 @@ def like(model: Any, values: Any) -> Any:
     if not is_on_card(model):
         return values
     cupy = importlib.import_module("cupy")
-    is_sparse = _library(model) == "cupyx"
-    number = model.data.device.id if is_sparse else model.__dlpack_device__()[1]
-    with cupy.cuda.Device(number):
+    with cupy.cuda.Device(_card_number(model)):
         found = cupy.asarray(values)
         if _library(model) in ("cupy", "cupyx"):
             return found
@@ -121,20 +120,23 @@ def like(model: Any, values: Any) -> Any:
         return sys.modules[_library(model)].from_dlpack(found)
 
 
-def refuse_cards(name: str, device: str, *arrays: Any) -> None:
-    """Refuse arrays on a card for something that computes on the processor."""
-    if device == "cpu" and any(map(is_on_card, arrays)):
-        raise ValueError(
-            f"The data are on a graphics card, and {name} computes on the processor. "
-            "Set device='cuda' if it has this parameter, or pass arrays in the main "
-            "memory, such as X.get() of CuPy or X.cpu() of PyTorch."
-        )
+def device_for(device: str, *arrays: Any) -> str:
+    """Return the device that computes: arrays on a card choose their card.
+
+    A device other than the processor is not changed: results go back to where the
+    arrays are.
+    """
+    for values in arrays:
+        if device == "cpu" and is_on_card(values):
+            return f"cuda:{_card_number(values)}"
+    return device
 
 
 def takes_card_arrays(method: Callable) -> Callable:
     """Decorate a method of an estimator so that arrays may be on a card.
 
-    They are copied to the main memory, where they are validated; a result is of the
+    They are copied to the main memory, where they are validated, and the estimator
+    computes on their card, unless its ``device`` names another one. A result is of the
     kind of the samples, which are the first argument.
     """
 
@@ -143,12 +145,30 @@ def takes_card_arrays(method: Callable) -> Callable:
         given = (X, *args, *kwargs.values())
         if not any(map(is_on_card, given)):
             return method(self, X, *args, **kwargs)
-        refuse_cards(type(self).__name__, getattr(self, "device", "cpu"), *given)
+        if not hasattr(self, "device"):
+            raise ValueError(
+                f"The data are on a graphics card, and {type(self).__name__} computes "
+                "on the processor. Pass arrays in the main memory, such as X.get() of "
+                "CuPy or X.cpu() of PyTorch."
+            )
+        there = copy(self)
+        there.device = device_for(self.device, *given)
         others = {name: to_host(value) for name, value in kwargs.items()}
-        found = method(self, to_host(X), *map(to_host, args), **others)
-        return found if found is self else like(X, found)
+        found = method(there, to_host(X), *map(to_host, args), **others)
+        if found is not there:
+            return like(X, found)
+        # One assignment, so that an interrupt leaves the old model or the new one.
+        self.__dict__ = {**vars(there), "device": self.device}
+        return self
 
     return taking
+
+
+def _card_number(values: Any) -> int:
+    """Return the number of the card that an array is on."""
+    if _library(values) == "cupyx":
+        return values.data.device.id
+    return values.__dlpack_device__()[1]
 
 
 def _library(values: Any) -> str:

@@ -131,7 +131,7 @@ def weight_name(estimator: Any) -> str:
 def group_of(estimator: Any, params: dict[str, Any]) -> Any:
     """Return a key that is equal for candidates that see the same samples."""
     machine = last_of(estimator)
-    kind = (machine._takes_targets, machine._is_precomputed())
+    kind = (machine._takes_targets, machine._is_precomputed(), machine.device)
     if not isinstance(estimator, Pipeline):
         return kind
     last = estimator.steps[-1][0]
@@ -168,11 +168,6 @@ def why_not(estimator: Any) -> str | None:
         return f"solver={estimator.solver!r} needs its own matrix"
     if estimator._is_function():
         return "the kernel is a function of all samples at once"
-    if estimator.device != "cpu":
-        return (
-            f"device={estimator.device!r} fits each candidate and fold on its own: "
-            "kernel values are shared on the processor only"
-        )
     if getattr(estimator, "_skl_callbacks", None):
         return "the estimator has callbacks, which watch its own fits"
     return None

@@ -26,15 +26,13 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
 from mercer.core.problem import Solution
-from mercer.core.tiles import gather_square
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
 from mercer.engines.plan import Plan, Settings, certified
-from mercer.kernels.base import Definiteness, Kernel
-from mercer.kernels.pair import dense_if_small
+from mercer.kernels.base import Definiteness, Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
@@ -199,6 +197,10 @@ class Evaluation:
         """Evaluate units, several at a time if one alone leaves threads idle."""
         if not units:
             return
+        device = units[0].entries[0].model.device
+        if device != "cpu":
+            self._run_on_card(samples, units, device)
+            return
         n, allowed = samples.X.shape[0], self._cache_size(units)
         if allowed == "auto" and is_tiny(samples.X, n) and not samples.is_matrix:
             self._run_tiny(samples, units)
@@ -215,9 +217,7 @@ class Evaluation:
                 f"its parts need {(whole + squares + tiles) / 2**20:.0f} MB, but "
                 f"cache_size={allowed!r} allows {budget / 2**20:.0f} MB"
             )
-            for unit in units:
-                for entry in unit.entries:
-                    self._plain(entry.candidate, entry.split, reason)
+            self._all_plain(units, reason)
             return
         keeps = False
         if len(units) > 1 and not samples.is_matrix:
@@ -227,7 +227,7 @@ class Evaluation:
         make: Any = None
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
-            X = _as_in_fits(samples.X, units)
+            X = seen_by(kernels, samples.X)
             maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
             make = maker.make
         at_once = 1
@@ -242,9 +242,37 @@ class Evaluation:
     def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
         """Evaluate units of so few samples that kernels need not share distances."""
         at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
-        make = partial(small_gram, _as_in_fits(samples.X, units))
+        kernels = [unit.kernel for unit in units]
+        make = partial(small_gram, seen_by(kernels, samples.X))
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], make)
+
+    def _run_on_card(self, samples: Samples, units: list[Unit], device: str) -> None:
+        """Evaluate units on a graphics card, one after the other."""
+        # What a card needs is loaded only when one is asked for.
+        from mercer.engines.cuda.card import card_of
+        from mercer.selection.on_card import CardGrams
+
+        dtype = samples.X.dtype if samples.is_matrix else self._dtype(units)
+        allowed = self._cache_size(units)
+        try:
+            kernels = [unit.kernel for unit in units]
+            maker = CardGrams(
+                card_of(device), samples, kernels, dtype, self._threads, allowed
+            )
+            reason = maker.why_no_room()
+        except Exception as error:
+            reason = f"the graphics card cannot be used: {_told(error)}"
+        if reason is not None:
+            self._all_plain(units, reason)
+            return
+        for unit in units:
+            self._run_batch([unit], maker.make, maker.solve)
+
+    def _all_plain(self, units: list[Unit], reason: str) -> None:
+        for unit in units:
+            for entry in unit.entries:
+                self._plain(entry.candidate, entry.split, reason)
 
     def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
         """Return the memory of what a thread copies of a Gram matrix.
@@ -280,17 +308,25 @@ class Evaluation:
         return X.dtype
 
     def _run_batch(
-        self, units: list[Unit], make: Callable[[Kernel], SharedGram]
+        self,
+        units: list[Unit],
+        make: Callable[[Kernel], SharedGram] | None,
+        solve_all: Callable[[list[Job], NDArray], Answers] | None = None,
     ) -> None:
+        """Evaluate units on Gram matrices that are made, or given as the samples.
+
+        Threads solve one job after the other, unless there is a function that solves
+        all jobs at once.
+        """
         entries = []
         jobs: list[Job] = []
         for unit in units:
             began = time.perf_counter()
-            if unit.samples.is_matrix:
+            if make is None:
                 unit.gram = SharedGram.given(unit.samples.X)
             else:
                 unit.gram = make(unit.kernel)
-                self.n_grams += 1
+                self.n_grams += not unit.samples.is_matrix
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
@@ -305,8 +341,10 @@ class Evaluation:
         answers: Answers = {}
 
         def solve(job: Job) -> None:
-            found = solve_job(job, self._threads.stop, self._room)
-            answers.update(found)
+            answers.update(solve_job(job, self._threads.stop, self._room))
+            count(job)
+
+        def count(job: Job) -> None:
             self._count(
                 (entry.candidate, entry.split, SOLVING / n_problems[id(entry)])
                 for chain in job.chains
@@ -315,7 +353,12 @@ class Evaluation:
 
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
-        self._threads.map(solve, jobs)
+        if solve_all is None:
+            self._threads.map(solve, jobs)
+        else:
+            answers.update(solve_all(jobs, self._threads.stop))
+            for job in jobs:
+                count(job)
         self._threads.map(
             lambda together: self._finish(*together, answers), _by_fold(units)
         )
@@ -490,11 +533,6 @@ class Evaluation:
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
 
 
-def _as_in_fits(X: Any, units: list[Unit]) -> Any:
-    """Return samples as fits see them: few sparse ones are dense."""
-    return X if any(unit.kernel.is_custom() for unit in units) else dense_if_small(X)
-
-
 def _told(error: Exception) -> str:
     """Return the message of an exception in one line."""
     told = textwrap.shorten(str(error), 300)
@@ -584,16 +622,13 @@ def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) ->
         n_machines = len(together[0].weights)
         sums = np.zeros((len(together) * n_machines, len(new)))
         for samples, machines in _parts(fold, together[0].plan):
-            values = np.empty((len(new), len(samples)), dtype=gram.matrix.dtype)
-            gather_square(gram.matrix, new, samples.astype(np.uint64), 0, values)
-            weights = np.empty(
-                (len(together) * len(machines), len(samples)), dtype=values.dtype
-            )
+            shape = len(together) * len(machines), len(samples)
+            weights = np.empty(shape, dtype=gram.matrix.dtype)
             target = []
             for e, entry in enumerate(together):
                 for k, (t, rows) in enumerate(machines):
                     weights[e * len(machines) + k] = entry.weights[t][rows]
                     target.append(e * n_machines + t)
-            sums[target] += weights @ values.T
+            sums[target] += gram.times(weights, new, samples)
         for entry, own in zip(together, np.split(sums, len(together)), strict=True):
             entry.model._known = (*entry.model._known, (X, own.T))

@@ -5,6 +5,8 @@ import pytest
 from scipy import sparse
 
 import naive
+from card_twins import TWINS
+from host_card import HostCard
 from kernel_cases import assert_close, both_types, every_kernel, sample
 from mercer.engines.cuda import operand as operand_module
 from mercer.engines.cuda import pair as pair_module
@@ -18,6 +20,11 @@ from mercer.engines.cuda.pair import (
 )
 from mercer.kernels import RBF, Laplacian, Linear, Polynomial, Sigmoid
 from mercer.kernels.base import Definiteness, Kernel, resolve_gamma
+
+
+@pytest.fixture
+def card(any_card):
+    return any_card
 
 
 @pytest.fixture
@@ -158,12 +165,12 @@ def test_two_distant_clusters_are_computed_from_differences(card, operand):
     assert there.frame(1.0, np.dtype(np.float64)) is DIFFERENCES
     found = card.to_host(kernel_block(kernel, there, there))
     np.testing.assert_allclose(found, kernel.block(X), atol=1e-12)
-    assert "squared_differences_double" in card.launches
 
 
 def test_huge_values_do_not_overflow_to_wrong_kernels(card, operand):
     X = np.array([[1e200, 0.0], [1e200, 1.0], [0.0, 0.0]])
-    found = kernel_block(RBF(gamma=1.0), operand(X), operand(X))
+    with np.errstate(over="ignore"):
+        found = kernel_block(RBF(gamma=1.0), operand(X), operand(X))
     expected = [[1, np.exp(-1), 0], [np.exp(-1), 1, 0], [0, 0, 1]]
     np.testing.assert_allclose(card.to_host(found), expected)
 
@@ -186,9 +193,10 @@ def test_constant_columns_are_exactly_zero_in_a_frame(card, operand):
 @pytest.mark.parametrize(
     "kernel", [RBF(0.5), Polynomial(3, 0.1, 1.0), Sigmoid(0.1), Laplacian(0.2)]
 )
-def test_a_block_takes_little_more_than_itself(kernel, card, operand):
+def test_a_block_takes_little_more_than_itself(kernel):
+    card = HostCard(twins=TWINS)
     X = np.random.default_rng(6).normal(size=(300, 4))
-    there = operand(X)
+    there = CardOperand(card, X)
     kernel_block(kernel, there.rows(slice(0, 2)), there)  # what is kept of the rows
     card.ledger.peak = before = card.ledger.used
     kernel_block(kernel, there, there)

@@ -3,10 +3,13 @@
 All certificates are computed anew, from kernel values in double precision.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 
@@ -22,6 +25,7 @@ from mercer.engines.cuda import launches, working_sets
 from mercer.engines.cuda import solve as solving
 from mercer.engines.cuda.solve import solve_plan
 from mercer.engines.plan import Settings
+from real_card import real_card
 
 needs_compiler = pytest.mark.skipif(
     emulated_card.MISSING is not None, reason=str(emulated_card.MISSING)
@@ -144,14 +148,15 @@ def test_fits_that_emulated_functions_do_from_end_to_end(kernel, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_single_precision_is_measured_in_double(solver, dtype, small_sets, monkeypatch):
     monkeypatch.setattr(cpu_solving, "SINGLE_FROM", 0)
-    X, y = data("SVC")
+    X, y = data("SVC of pairs")
     machine = SVC(C=3.0, gamma=0.1)
     card = HostCard(twins=TWINS)
     plan, found = solved(machine, X.astype(dtype), y, card, solver=solver)
+    assert (np.diff(plan.order) < 0).any()
     check(plan, found, 1e-3)
     assert "take_pair_steps_float" in card.launches
     assert "take_pair_steps_double" not in card.launches
-    assert found.solutions[0].is_single and len(found.coarse) == 1
+    assert found.solutions[0].is_single and len(found.coarse) == 6
     assert 0 < found.solutions[0].error < 1e-4
 
 
@@ -256,6 +261,25 @@ def test_memory_of_the_card_is_kept_to(name, megabytes):
     assert free.ledger.peak <= megabytes * 2**20 + 6 * X.nbytes + vectors
 
 
+@pytest.mark.parametrize("solver", ["smo", "decompose"])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_samples_that_do_not_fit_come_in_parts(solver, is_sparse):
+    rng = np.random.default_rng(0)
+    X, y = data("SVC of pairs", n=120)
+    X = np.hstack([X, 0.05 * rng.normal(size=(120, 594))])
+    if is_sparse:
+        X = sparse.csr_matrix(np.where(np.abs(X) > 0.02, X, 0.0))
+    machine = SVC(C=2.0, gamma=0.1)
+    limit = 1_400_000
+    card = HostCard(limit=limit, twins=TWINS)
+    assert 3 * 120 * 600 * 8 > limit
+    plan = machine._plan(X, y, None)
+    plan = replace(plan, samples=plan.X)
+    found = solve_plan(plan, Settings(solver=solver), card)
+    check(plan, found, 1e-3)
+    assert card.ledger.peak <= limit
+
+
 def test_a_whole_matrix_that_does_not_fit_is_refused():
     X, y = data("SVC", n=240)
     message = "solver='smo' needs the whole Gram matrix on the card.*solver='decompose'"
@@ -353,3 +377,15 @@ def test_values_that_overflow_are_an_error(solver):
     with pytest.raises(ValueError, match="dual coefficients or intercepts"):
         with np.errstate(all="ignore"):
             solved(machine, X, y, HostCard(twins=TWINS), solver=solver)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("solver", ["auto", "smo", "decompose"])
+@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_machine_on_a_card(name, solver, dtype, small_sets):
+    card = real_card()
+    X, y = data(name, n=300)
+    machine = clone(MACHINES[name]).set_params(gamma=0.1, tol=1e-4)
+    plan, found = solved(machine, X.astype(dtype), y, card, solver=solver)
+    check(plan, found, 1e-4)

@@ -1,4 +1,8 @@
-"""Every compiled function does what its twin does, and NVRTC can compile it."""
+"""Every compiled function does what its twin does, and NVRTC can compile it.
+
+The functions run on the processor (see `emulated_card`), and on a card where there is
+one.
+"""
 
 import ctypes
 import re
@@ -22,6 +26,7 @@ from mercer.engines.cuda.sources import (
     grid_of,
     typed,
 )
+from real_card import real_card
 
 needs_compiler = pytest.mark.skipif(
     emulated_card.MISSING is not None, reason=str(emulated_card.MISSING)
@@ -35,13 +40,40 @@ def test_every_function_is_named_and_has_a_twin():
     assert sorted(set(found)) == sorted(FUNCTIONS) == sorted(TWINS)
 
 
-def both_ways(name, grid, block, arguments, **emulation):
-    """Return what a function and its twin make of the same arguments."""
+def emulated(**how):
+    """Return what calls emulated functions by their name."""
+    functions = emulated_card.functions(**how)
+    return lambda name, grid, block, *own: functions[name](grid, block, *own)
+
+
+@pytest.fixture(params=["emulated", pytest.param("card", marks=pytest.mark.gpu)])
+def run(request):
+    """Calls functions by their name, emulated ones or those of a card."""
+    if request.param == "emulated":
+        if emulated_card.MISSING:
+            pytest.skip(emulated_card.MISSING)
+        return emulated(threads=8, seed=1)
+    card = real_card()
+
+    def call(name, grid, block, *own):
+        if name.startswith("take_pair_steps"):
+            block = (64,)
+        there = [card.to_card(a) if isinstance(a, np.ndarray) else a for a in own]
+        card.function(name)(grid, block, tuple(there))
+        for mine, other in zip(own, there, strict=True):
+            if isinstance(mine, np.ndarray):
+                mine[...] = card.to_host(other)
+
+    return call
+
+
+def both_ways(run, name, grid, block, arguments):
+    """Return what a twin and its function make of the same arguments."""
     results = []
-    for function in (TWINS[name], emulated_card.functions(**emulation)[name]):
+    for function in (lambda name, *own: TWINS[name](*own), run):
         own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
         with np.errstate(all="ignore"):
-            function(grid, block, *own)
+            function(name, grid, block, *own)
         results.append(own)
     return results
 
@@ -108,7 +140,8 @@ def test_pair_steps_are_those_of_their_twin(kinds, dtype, shared, threads, order
     _, arguments = packed(problems, rng, dtype, shared)
     name = typed("take_pair_steps", dtype)
     grid = (len(problems),)
-    twin, found = both_ways(name, grid, (4,), arguments, threads=threads, seed=order)
+    how = emulated(threads=threads, seed=order)
+    twin, found = both_ways(how, name, grid, (4,), arguments)
     for position, (mine, theirs) in enumerate(zip(found, twin, strict=True)):
         if isinstance(mine, np.ndarray) and position != 12:  # scratch memory
             np.testing.assert_array_equal(mine, theirs)
@@ -123,8 +156,19 @@ def test_blocks_of_a_card_take_the_same_steps(lanes, threads):
     problems = some_problems(rng, [("c", 90), ("nu", 60)])
     _, arguments = packed(problems, rng, np.float32, False)
     arguments[14][:] = 12
-    name, how = "take_pair_steps_float", dict(lanes=lanes, threads=threads)
-    twin, found = both_ways(name, (2,), (4,), arguments, most_near=64, **how)
+    how = emulated(lanes=lanes, threads=threads, most_near=64)
+    twin, found = both_ways(how, "take_pair_steps_float", (2,), (4,), arguments)
+    for k in (10, 11, 15, 16, 17):
+        np.testing.assert_array_equal(found[k], twin[k])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_steps_are_taken_everywhere(run, dtype):
+    rng = np.random.default_rng(7)
+    kinds = [("c", 200), ("nu", 90), ("svr", 60)]
+    _, arguments = packed(some_problems(rng, kinds), rng, dtype, False)
+    name = typed("take_pair_steps", dtype)
+    twin, found = both_ways(run, name, (3,), (4,), arguments)
     for k in (10, 11, 15, 16, 17):
         np.testing.assert_array_equal(found[k], twin[k])
 
@@ -177,10 +221,9 @@ def test_a_missing_barrier_and_a_wrong_type_are_found_out(monkeypatch):
         function((1,), (16,), *arguments)
 
 
-@needs_compiler
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count, length", [(0, 5), (1, 1), (9, 33), (40, 70)])
-def test_rows_are_added_as_the_twin_adds_them(dtype, count, length):
+def test_rows_are_added_as_the_twin_adds_them(run, dtype, count, length):
     rng = np.random.default_rng(count)
     pool = rng.normal(size=(50, 80)).astype(dtype)
     slot = rng.permutation(50)[:count].astype(np.int32)
@@ -190,10 +233,30 @@ def test_rows_are_added_as_the_twin_adds_them(dtype, count, length):
         pool, np.int64(80), slot, weight, np.int32(count), column, f, np.int32(length)
     ]  # fmt: skip
     grid, block = grid_of("add_rows", length)
-    twin, found = both_ways(typed("add_rows", dtype), grid, block, arguments, seed=5)
+    twin, found = both_ways(run, typed("add_rows", dtype), grid, block, arguments)
     np.testing.assert_array_equal(found[6], twin[6])
     exact = f + weight @ pool[np.ix_(slot, column)].astype(float)
     np.testing.assert_allclose(found[6], exact, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_of_a_matrix_are_copied(run, dtype):
+    rng = np.random.default_rng(0)
+    source, out = rng.normal(size=(30, 40)).astype(dtype), np.zeros((12, 290), dtype)
+    rows = rng.permutation(30)[:11].astype(np.int32)
+    columns = rng.integers(0, 40, 280).astype(np.int32)
+    grid, block = grid_of("gather", 11, 280)
+    assert grid == (2, 11)
+    arguments = [
+        source, np.int64(40), rows, columns, out, np.int64(290), np.int32(11),
+        np.int32(280),
+    ]  # fmt: skip
+    name = typed("gather", dtype)
+    twin, found = both_ways(run, name, (grid[0], 2), block, arguments)
+    np.testing.assert_array_equal(found[4], twin[4])
+    expected = np.zeros_like(out)
+    expected[:11, :280] = source[np.ix_(rows, columns)]
+    np.testing.assert_array_equal(found[4], expected)
 
 
 TERMS = {
@@ -204,26 +267,24 @@ TERMS = {
 }
 
 
-@needs_compiler
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("stem", TERMS)
 @pytest.mark.parametrize("m, n, d", [(1, 1, 1), (17, 35, 21), (40, 16, 33)])
-def test_sums_over_columns(stem, dtype, m, n, d):
+def test_sums_over_columns(run, stem, dtype, m, n, d):
     rng = np.random.default_rng(d)
     X, Z = (rng.poisson(1.0, size=(k, d)).astype(dtype) for k in (m, n))
     out = np.full((m, n), np.nan, dtype=dtype)
     arguments = [X, Z, out, np.int32(m), np.int32(n), np.int32(d)]
     grid, block = grid_of(stem, m, n)
     name = typed(stem, dtype)
-    twin, found = both_ways(name, (grid[0], 1), block, arguments, seed=2)
+    twin, found = both_ways(run, name, (grid[0], 1), block, arguments)
     np.testing.assert_array_equal(found[2], twin[2])
     exact = TERMS[stem](X[:, None].astype(float), Z[None].astype(float)).sum(axis=-1)
     np.testing.assert_allclose(found[2], exact, rtol=1e-6)
 
 
-@needs_compiler
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_gaussian_values_from_products(dtype):
+def test_gaussian_values_from_products(run, dtype):
     rng = np.random.default_rng(0)
     X, Z = (rng.normal(size=(k, 4)).astype(dtype) for k in (7, 300))
     X[0] = Z[0]
@@ -231,7 +292,7 @@ def test_gaussian_values_from_products(dtype):
     arguments = [X @ Z.T, *norms, np.float64(0.3), np.int32(7), np.int32(300)]
     _, block = grid_of("gaussian_in_place", 7, 300)
     name = typed("gaussian_in_place", dtype)
-    twin, found = both_ways(name, (2, 3), block, arguments)
+    twin, found = both_ways(run, name, (2, 3), block, arguments)
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(found[0], twin[0], rtol=4 * eps)
     exact = np.exp(-0.3 * ((X[:, None].astype(float) - Z) ** 2).sum(axis=-1))

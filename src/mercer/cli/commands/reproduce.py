@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -62,6 +63,7 @@ def reproduce(
 
     mercer reproduce three-vs-eight --quick --out report
     """
+    _check_packages()
     # Plots and studies are slow to import, and no other command needs them.
     from mercer.studies import STUDIES
     from mercer.studies import reproduce as run
@@ -105,6 +107,18 @@ def reproduce(
             f"{n} {'step' if n == 1 else 'steps'} failed: {', '.join(report.failed)}. "
             "The page says why, and the same command tries them again."
         )
+
+
+def _check_packages() -> None:
+    """Refuse before any work, if a package that draws the page is missing."""
+    for name in ("jinja2", "matplotlib"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise UsageFailure(
+                f"mercer reproduce needs the package {name}, which is not installed. "
+                f"Install it: pip install {name}"
+            ) from error
 
 
 def _make_folder(out: Path) -> None:

@@ -81,8 +81,9 @@ TINY = 256
 # sample becomes a support vector, and up to so many more if all do.
 WHOLE_LIMIT = 4000
 WHOLE_LIMIT_MORE = 7000
-# Samples on which it is tried out how many become support vectors, and the share that
-# is assumed where problems share kernel values, or a user's function computes them.
+# Samples on which it is tried out how many become support vectors. The usual share is
+# assumed where a user's function computes kernel values, and is the least that is
+# assumed of several problems: what is a support vector of any of them needs a row.
 TRIED_ROWS = 512
 USUAL_SHARE = 0.6
 TRIAL_TOL = 0.01
@@ -447,22 +448,22 @@ def _wants_whole(
         return True
     if settings.solver != "auto" or needed > budget:
         return False
-    return n <= WHOLE_LIMIT or (
-        n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE
-        and n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
-    )
+    least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
+    if n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * least:
+        return True
+    if n > WHOLE_LIMIT + WHOLE_LIMIT_MORE or kernel.is_custom():
+        return False
+    return n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
 
 
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
     """Estimate which share of the samples become support vectors.
 
-    It is found out on some of the samples.  If there are more samples, a smaller share
-    of them become support vectors; the limits allow for that.
+    It is found out on some of the samples of the largest problem.  If there are more
+    samples, a smaller share of them become support vectors; the limits allow for that.
     """
-    task = tasks[0]
+    task = max(tasks, key=lambda task: len(task.f))
     has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
-    if len(tasks) > 1 or kernel.is_custom():
-        return USUAL_SHARE
     if has_started.any():  # the mass of all coefficients is given
         return float(has_started.mean())
     rows = some_rows(np.arange(len(task.f)), TRIED_ROWS)

@@ -78,6 +78,17 @@ class Card:
         """Return the bytes that arrays on the card may still take."""
         raise NotImplementedError
 
+    def held_memory(self) -> int:
+        """Return the bytes that the process holds, for arrays that are gone too.
+
+        Memory of arrays that are gone is given to new ones, so this is the most that
+        arrays have taken since :meth:`release_memory`.
+        """
+        raise NotImplementedError
+
+    def release_memory(self) -> None:
+        """Give memory of arrays that are gone back to the card."""
+
     def synchronize(self) -> None:
         """Wait until the card has done all that it was asked for."""
 
@@ -131,6 +142,7 @@ class CudaCard(Card):
         self.name = f"The graphics card cuda:{index}"
         self.out_of_memory = cupy.cuda.memory.OutOfMemoryError
         self._module: Any = None
+        self._functions: dict[str, Launch] = {}
         self._lock = threading.Lock()
 
     def _current(self) -> AbstractContextManager:
@@ -142,7 +154,7 @@ class CudaCard(Card):
         with self._device:
             if sparse.issparse(array):
                 return self.sparse.csr_matrix(sparse.csr_matrix(array))
-            return self.xp.asarray(array)
+            return self.xp.asarray(array, order="C")
 
     def to_host(self, array: Any) -> Any:
         if not self.is_here(array):
@@ -154,16 +166,22 @@ class CudaCard(Card):
         return isinstance(array, self.xp.ndarray) or self.sparse.issparse(array)
 
     def function(self, name: str) -> Launch:
-        with self._lock, self._device:
+        with self._lock:
+            if name not in self._functions:
+                self._functions[name] = self._compiled(name)
+            return self._functions[name]
+
+    def _compiled(self, name: str) -> Launch:
+        with self._device:
             if self._module is None:
                 self._module = self.xp.RawModule(
                     code=sources.SOURCE, options=sources.OPTIONS
                 )
-            compiled = self._module.get_function(name)
+            kernel = self._module.get_function(name)
 
         def launch(grid: tuple, block: tuple, arguments: tuple) -> None:
             check_arguments(self, name, arguments)
-            compiled(grid, block, arguments)
+            kernel(grid, block, arguments)
 
         return launch
 
@@ -176,6 +194,14 @@ class CudaCard(Card):
             limit = pool.get_limit()
             return min(free, limit - pool.used_bytes()) if limit else free
 
+    def held_memory(self) -> int:
+        with self._device:
+            return self.xp.get_default_memory_pool().total_bytes()
+
+    def release_memory(self) -> None:
+        with self._device:
+            self.xp.get_default_memory_pool().free_all_blocks()
+
     def synchronize(self) -> None:
         self._device.synchronize()
 
@@ -187,6 +213,11 @@ def check_arguments(card: Card, name: str, arguments: tuple[Any, ...]) -> None:
             raise TypeError(
                 f"Argument {k} of {name} is {type(value).__name__}; a compiled "
                 "function takes arrays on the card and NumPy scalars."
+            )
+        if not (isinstance(value, np.generic) or value.flags.c_contiguous):
+            raise ValueError(
+                f"Argument {k} of {name} is not in C order, in which a compiled "
+                "function reads arrays."
             )
 
 

@@ -21,6 +21,7 @@ from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.gram_product import CardProduct
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import kernel_block, kernel_diagonal, parts, whole_gram
+from mercer.engines.cuda.solve import solve_plan
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
@@ -197,8 +198,6 @@ class CudaEngine(CpuEngine):
         self, plan: Plan, settings: Settings, progress: Progress | None = None
     ) -> Certified:
         with self.card.at_work(settings.cache_size):
-            from mercer.engines.cuda.solve import solve_plan
-
             return solve_plan(plan, settings, self.card, progress, self.stop)
 
     def refine(

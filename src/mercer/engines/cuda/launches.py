@@ -55,6 +55,11 @@ class Outcomes(NamedTuple):
     gap: NDArray[np.float64]
     stalled: NDArray[np.bool_]
 
+    def of(self, problem: int) -> tuple[int, float, bool]:
+        """Return how one problem has ended."""
+        steps, gap, stalled = (column[problem] for column in self)
+        return int(steps), float(gap), bool(stalled)
+
 
 def pack(
     card: Card,

@@ -13,7 +13,7 @@ from mercer.engines.cuda.pair import parts
 from mercer.engines.cuda.sources import grid_of, typed
 from mercer.engines.cuda.values import Values, stretches
 
-__all__ = ["add_rows", "compute_f"]
+__all__ = ["add_rows", "compute_f", "gather", "product_with"]
 
 
 def add_rows(
@@ -38,6 +38,41 @@ def add_rows(
     )  # fmt: skip
 
 
+def gather(
+    card: Card, source: Any, rows: NDArray, columns: NDArray, out: Any = None
+) -> Any:
+    """Return ``source[rows][:, columns]`` of a matrix on the card, of any size.
+
+    ``rows`` and ``columns`` are in the main memory. With ``out``, a square array on the
+    card, its first rows and columns are filled.
+    """
+    m, n = len(rows), len(columns)
+    if out is None:
+        out = card.xp.empty((m, n), dtype=source.dtype)
+    if m and n:
+        places = [card.to_card(index.astype(np.int32)) for index in (rows, columns)]
+        function = card.function(typed("gather", source.dtype))
+        function(
+            *grid_of("gather", m, n),
+            (
+                source, np.int64(source.shape[1]), *places, out,
+                np.int64(out.shape[1]), np.int32(m), np.int32(n),
+            ),
+        )  # fmt: skip
+    return out
+
+
+def product_with(card: Card, matrix: Any, rows: NDArray, weight: NDArray) -> NDArray:
+    """Return ``matrix[rows][:, rows] @ weight`` for a matrix on the card."""
+    used = np.flatnonzero(weight)
+    if not len(used):
+        return np.zeros(len(rows))
+    sums = card.xp.zeros(len(rows), dtype=np.float64)
+    column = card.to_card(rows.astype(np.int32))
+    add_rows(card, matrix, rows[used], weight[used], column, sums)
+    return card.to_host(sums)
+
+
 def compute_f(values: Values, task: Task, matrix: Any, part_bytes: int = 0) -> None:
     """Compute ``f`` of a task from its coefficients, in the precision of the values.
 
@@ -47,19 +82,15 @@ def compute_f(values: Values, task: Task, matrix: Any, part_bytes: int = 0) -> N
     card = values.card
     by_row = np.bincount(task.problem.row, task.beta, len(task.f))
     used = np.flatnonzero(by_row)
-    task.f[:] = 0.0
-    if not len(used):
-        return
     own = task.gram_rows(np.arange(len(task.f)))
-    f = card.to_card(task.f)
     if matrix is not None:
-        column = card.to_card(own.astype(np.int32))
-        add_rows(card, matrix, own[used], by_row[used], column, f)
-    else:
-        column = card.xp.arange(len(own), dtype=np.int32)
-        for part in parts(len(used), len(own) * values.dtype.itemsize, part_bytes):
-            some = used[part]
-            block = card.xp.empty((len(some), len(own)), values.dtype)
-            values.fill(own[some], stretches(task.columns), block)
-            add_rows(card, block, np.arange(len(some)), by_row[some], column, f)
+        task.f[:] = product_with(card, matrix, own, by_row)
+        return
+    f = card.xp.zeros(len(own), dtype=np.float64)
+    column = card.xp.arange(len(own), dtype=np.int32)
+    for part in parts(len(used), len(own) * values.dtype.itemsize, part_bytes):
+        some = used[part]
+        block = card.xp.empty((len(some), len(own)), values.dtype)
+        values.fill(own[some], stretches(task.columns), block)
+        add_rows(card, block, np.arange(len(some)), by_row[some], column, f)
     task.f[:] = card.to_host(f)

@@ -25,10 +25,11 @@ __all__ = [
 ]
 
 #: the files, in the order in which they build on each other
-FILES = ("reductions.cu", "pair_steps.cu", "add_rows.cu", "tiles.cu")
-# Fast but inexact functions of single precision are not asked for: they would flush
-# small numbers to 0 and spoil comparisons with infinity.
-OPTIONS = ("--std=c++17",)
+FILES = ("reductions.cu", "pair_steps.cu", "rows.cu", "tiles.cu")
+# Products and sums are rounded one by one, as on the processor: solvers then take the
+# very same steps on a card as in the tests. Fast but inexact functions of single
+# precision are not asked for either: they would flush small numbers to 0.
+OPTIONS = ("--std=c++17", "--fmad=false")
 
 
 def _read() -> str:
@@ -41,6 +42,7 @@ SOURCE = _read()
 STEMS = (
     "take_pair_steps",
     "add_rows",
+    "gather",
     "gaussian_in_place",
     "manhattan",
     "minima",
@@ -77,7 +79,7 @@ def grid_of(stem: str, m: int, n: int = 1) -> tuple[tuple[int, ...], tuple[int, 
     if stem == "add_rows":
         columns, parts = number("COLUMNS"), number("PARTS")
         return (max(1, -(-m // columns)),), (columns, parts)
-    if stem == "gaussian_in_place":
+    if stem in ("gaussian_in_place", "gather"):
         return (max(1, -(-n // 256)), max(1, min(m, MOST_ABOVE))), (256,)
     side = number("SIDE")
     above = max(1, min(-(-m // side), MOST_ABOVE))

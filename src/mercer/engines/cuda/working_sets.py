@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.decompose import INNER_TOLERANCE, Task
 from mercer.engines.cuda.launches import Launcher, group_sizes, pack
 from mercer.engines.cuda.pair import parts
-from mercer.engines.cuda.products import add_rows, compute_f
+from mercer.engines.cuda.products import add_rows, compute_f, gather
 from mercer.engines.cuda.values import Values, stretches
 
 __all__ = ["WorkingSetSolver"]
@@ -96,7 +96,8 @@ class _Problem:
         for own in groups:
             at_least, at_most = grows[own].argmin(), shrinks[own].argmax()
             ends = grows[own].min(), shrinks[own].max()
-            found.append(xp.stack([*ends, at_least, at_most]))
+            places = at_least.astype(np.float64), at_most.astype(np.float64)
+            found.append(xp.stack([*ends, *places]))
         least, most, at_least, at_most = card.to_host(xp.stack(found)).T
         with np.errstate(invalid="ignore"):
             gaps = np.nan_to_num(most - least, nan=-np.inf, posinf=np.inf)
@@ -109,8 +110,8 @@ class _Problem:
         # Violations of both sides: with the variable of the other side that violates
         # most with all of the group.
         for g, own in enumerate(groups):
-            grows[own] = most[g] - grows[own]
-            shrinks[own] -= least[g]
+            grows[own] = float(most[g]) - grows[own]
+            shrinks[own] -= float(least[g])
         if len(self.members):
             index = card.to_card(self.members)
             grows[index] = shrinks[index] = -np.inf
@@ -190,8 +191,7 @@ class _Problem:
         else:
             left = right = self._own[rows]
             source = matrix
-        index = card.to_card(left)[:, None], card.to_card(right)[None, :]
-        square[:m, :m] = source[index]
+        gather(card, source, left, right, square)
 
     def slots(self, places: NDArray) -> NDArray:
         """Return which rows of the pool, or of the whole matrix, members have."""

@@ -37,11 +37,11 @@ from mercer.engines.cpu.tiles import (
 )
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
-from mercer.kernels.base import Kernel, with_names
+from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.pair import Samples, dense_if_small
+from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
@@ -300,8 +300,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _bound(self, valid: Validated) -> tuple[tuple[Kernel, ...], Any]:
         """Return kernels with their numbers, and the samples as kernels see them."""
         kernel = self._make_kernel(valid)
-        # A user's own function gets the samples as they were given.
-        samples = valid.X if kernel.is_custom() else dense_if_small(valid.X)
+        samples = seen_by([kernel], valid.X)
         return (kernel.bind(samples),), samples
 
     def _make_kernel(self, valid: Validated) -> Kernel:

@@ -22,16 +22,14 @@ from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
-    budget_bytes,
     given_budget,
 )
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
-from mercer.kernels.base import Kernel, Scaled, with_names
+from mercer.kernels.base import Kernel, Scaled, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.kernels.pair import dense_if_small
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
@@ -177,19 +175,15 @@ class MultiKernelMachine(KernelMachine):
         if self._is_precomputed():
             return (Precomputed(),), valid.X
         kernels = self._base_kernels(valid)
-        # A user's own function gets the samples as they were given.
-        samples = (
-            valid.X
-            if any(kernel.is_custom() for kernel in kernels)
-            else dense_if_small(valid.X)
-        )
+        samples = seen_by(kernels, valid.X)
         return tuple(kernel.bind(samples) for kernel in kernels), samples
 
     @QUIET
     def _solve(self, plan: Plan) -> Learnt:
         kernels = [] if plan.is_matrix else list(plan.kernels)
-        with Threads(self.n_jobs) as threads:
-            progress = FitProgress(self, plan.X, plan.y, self.verbose, threads.stop)
+        with engine_of(plan.X, n_jobs=self.n_jobs) as engine:
+            threads = engine.threads
+            progress = FitProgress(self, plan.X, plan.y, self.verbose, engine.stop)
             # If single precision is not enough, fit again in double precision.
             for tol in (self.tol, 0.0):
                 store = self._store(plan, kernels, threads, tol)
@@ -223,11 +217,12 @@ class MultiKernelMachine(KernelMachine):
             store: BaseGrams = GramsInMemory(matrices, starts, threads)
         else:
             data = Operand(X, order=None if in_order else order, run=threads.map)
-            budget = budget_bytes(self.cache_size)
-            matrix = None
+            engine = None
             if self.device != "cpu":
-                matrix = engine_of(X, self.device, self.n_jobs).matrix
-            store = make_store(kernels, data, starts, budget, threads, tol, matrix)
+                engine = engine_of(X, self.device, self.n_jobs)
+            store = make_store(
+                kernels, data, starts, self.cache_size, threads, tol, engine
+            )
         check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store

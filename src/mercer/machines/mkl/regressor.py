@@ -87,9 +87,10 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
-        Where kernel values are computed, in the fit and in predictions: on the
-        processor, or on a graphics card, the first one or number N. The machines and
-        the weights are solved on the processor in any case.
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. On a card, the matrices and the machines stay there if ``cache_size``,
+        or what is free, allows it; the weights are found on the processor. If they do
+        not fit, the card computes kernel values and the processor the rest.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None

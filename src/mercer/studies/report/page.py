@@ -15,7 +15,7 @@ from mercer.studies.report.overview import Point, draw_overview
 from mercer.studies.results import Figure, Finding, Row
 from mercer.studies.study import ResultTable, Study
 
-__all__ = ["Cell", "Section", "render", "section_of", "summarise"]
+__all__ = ["Cell", "Line", "Section", "render", "section_of", "summarise"]
 
 TEMPLATE = "page.html.j2"
 # Panels narrower than this, in points, were drawn for several columns.

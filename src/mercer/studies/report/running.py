@@ -22,7 +22,7 @@ from mercer.studies.report.watch import Watcher, make_watcher
 from mercer.studies.results import Item, Unavailable
 from mercer.studies.study import Run, Step, Study
 
-__all__ = ["run_studies"]
+__all__ = ["run_step", "run_studies"]
 
 
 def run_studies(
@@ -98,13 +98,14 @@ def _run_study(
             outcomes.append(known._replace(is_reused=True))
             continue
         watcher.begin(study.name, step.name)
-        outcome = _run_step(step, run)
+        outcome = run_step(step, run)
         stored.put(key, outcome)
         outcomes.append(outcome)
         watcher.end(study.name, outcome)
 
 
-def _run_step(step: Step, run: Run) -> Outcome:
+def run_step(step: Step, run: Run) -> Outcome:
+    """Run a step; a failure is an outcome, too."""
     started, worked = time.perf_counter(), time.process_time()
     items: list[Item] = []
     status, message = "done", ""

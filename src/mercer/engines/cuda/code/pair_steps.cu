@@ -127,10 +127,11 @@ __device__ void take_pair_steps(
         K_i = K + column[i] * leading;
         const double G_i = G[i];
         const float K_ii = (float)diagonal[i];
+        const double scale = 1.0 / violation;
         Candidate partner[1] = {nobody()};
         for (int v = begin + threadIdx.x; v < end; v += blockDim.x) {
             if (v == i || !(way[v] & MAY_SHRINK)) continue;
-            const float rise = (float)((G[v] - G_i) / violation);
+            const float rise = (float)((G[v] - G_i) * scale);
             if (!(rise > 0.0f)) continue;
             const float gain =
                 gain_of(rise, K_ii, (float)diagonal[v], (float)K_i[column[v]]);

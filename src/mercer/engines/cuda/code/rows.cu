@@ -1,4 +1,4 @@
-// Products of rows of a kernel matrix with coefficients, added up in double precision.
+// Rows of a kernel matrix: their products with coefficients, and parts of them.
 
 // Threads of a block: columns, and parts of the rows that are summed side by side.
 #define COLUMNS 32
@@ -39,3 +39,28 @@ __device__ void add_rows(
 
 ADD_ROWS(add_rows_float, float)
 ADD_ROWS(add_rows_double, double)
+
+// Copy source[rows[r] * leading + columns[c]] to out[r * out_leading + c], for m rows and
+// n columns. Places in large matrices do not fit into 32 bits, so they are not computed
+// in them. Rows are divided among blockIdx.y in turn.
+template <typename Value>
+__device__ void gather(
+    const Value *source, long long leading, const int *rows, const int *columns,
+    Value *out, long long out_leading, int m, int n) {
+    const int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= n) return;
+    const int column = columns[c];
+    for (int r = blockIdx.y; r < m; r += gridDim.y) {
+        out[r * out_leading + c] = source[rows[r] * leading + column];
+    }
+}
+
+#define GATHER(NAME, Value)                                                           \
+    extern "C" __global__ void NAME(                                                  \
+        const Value *source, long long leading, const int *rows, const int *columns,  \
+        Value *out, long long out_leading, int m, int n) {                            \
+        gather<Value>(source, leading, rows, columns, out, out_leading, m, n);        \
+    }
+
+GATHER(gather_float, float)
+GATHER(gather_double, double)

@@ -1,0 +1,56 @@
+"""What commands say where a package that they need is not installed."""
+
+import sys
+
+import pytest
+from cli_files import refused, write_flowers, write_images
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """Make packages impossible to import."""
+
+    def block(*names):
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return block
+
+
+@pytest.mark.parametrize(
+    ("blocked", "arguments", "says"),
+    [
+        (
+            ("PIL", "PIL.Image"),
+            ("images",),
+            "need Pillow. Install it: pip install pill",
+        ),
+        (("pyarrow",), ("t.parquet", "--target", "a"), "pip install pyarrow"),
+        (("skops", "skops.io"), ("f.csv", "--target", "kind"), "pip install skops"),
+    ],
+)
+def test_a_fit_without_a_package(without, tmp_path, blocked, arguments, says):
+    write_images(tmp_path / "images", n=2)
+    write_flowers(tmp_path / "f.csv")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    without(*blocked)
+    name, *options = arguments
+    out = tmp_path / "m.skops"
+    line = refused(2, "fit", tmp_path / name, *options, "--out", out)
+    assert says in line
+
+
+@pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
+def test_studies_say_what_they_need_before_any_work(without, tmp_path, name):
+    without(name)
+    line = refused(2, "reproduce", "--sample", "--out", tmp_path / "report")
+    assert f"needs the package {name}, which is not installed" in line
+    assert f"Install it: pip install {name}" in line
+
+
+def test_the_playground_without_its_server(without):
+    without("starlette", "uvicorn")
+    for module in [m for m in sys.modules if m.startswith("mercer.playground.server")]:
+        without(module)
+    line = refused(2, "play", "--no-browser")
+    assert "pip install starlette uvicorn websockets" in line
