@@ -23,8 +23,10 @@ def visit_inline(translator, node):
 
 
 def visit_block(translator, node):
-    """Write a formula on lines of its own."""
-    translator.body.append(f'<div class="math">{formula(node.astext(), "block")}</div>')
+    """Write formulas on lines of their own; an empty line stands between two."""
+    for part in node.astext().strip().split("\n\n"):
+        drawn = formula(part, "block")
+        translator.body.append(f'<div class="math">{drawn}</div>')
     raise SkipNode
 
 

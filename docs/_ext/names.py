@@ -26,6 +26,8 @@ def public_names():
     """Return the full name of everything public, by each name that pages use."""
     found = {}
     for package in PACKAGES:
+        if package != "mercer":  # which is also the name of a command
+            found[package] = package
         for name in import_module(package).__all__:
             thing = getattr(import_module(package), name)
             if inspect.ismodule(thing) or thing.__module__.startswith("sklearn"):

@@ -4,7 +4,7 @@ cache_size: the memory a fit may take
 
 ``cache_size`` is the memory in megabytes for kernel values and for the scratch memory
 of a fit. The default, "auto", is as much as is needed, but at most a quarter of the
-free memory. A smaller budget costs time and changes nothing else.
+free memory. A budget that is too small costs time, and changes nothing else.
 """
 
 import time
@@ -21,14 +21,14 @@ X = X.astype(np.float32)
 whole = len(X) ** 2 * 4 / 1e6
 print(f"The whole matrix of kernel values has {whole:.0f} MB.")
 
-budgets = [2, 4, 8, 16, 32, 64, 128]
-SVC(gamma=0.02, cache_size=2).fit(X, y)  # compile, if this is the first fit
+budgets = [4, 8, 16, 32, 64, 128]
+SVC(gamma=0.02, cache_size=4).fit(X, y)  # compile, if this is the first fit
 peaks, seconds, predictions = [], [], []
 for budget in budgets:
     model = SVC(C=10, gamma=0.02, cache_size=budget)
-    start = time.perf_counter()
+    start = time.process_time()
     model.fit(X, y)
-    seconds.append(time.perf_counter() - start)
+    seconds.append(time.process_time() - start)
     predictions.append(model.predict(X))
     tracemalloc.start()
     model.fit(X, y)
@@ -41,12 +41,14 @@ left.loglog(budgets, budgets, "k--", label="cache_size")
 left.set(xlabel="cache_size in MB", ylabel="MB")
 left.legend()
 right.semilogx(budgets, seconds, "o-")
-right.set(xlabel="cache_size in MB", ylabel="seconds of a fit", ylim=(0, None))
+right.set(
+    xlabel="cache_size in MB", ylabel="processor seconds of a fit", ylim=(0, None)
+)
 
 # %%
-# The peak stays below the budget, and stops growing once everything that is needed
-# fits. With a small budget, kernel values are computed again when they are needed. The
-# models agree:
+# The peak follows the budget, and stops growing once everything that is needed fits.
+# With a small budget, kernel values are computed again when they are needed. The models
+# agree:
 
 largest = max(np.mean(p != predictions[-1]) for p in predictions)
 print(f"At most {largest:.2%} of the predictions differ between budgets.")

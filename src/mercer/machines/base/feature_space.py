@@ -43,7 +43,7 @@ class FeatureSpace:
     coef0: float
     cache_size: float | str
     n_jobs: int | None
-    #: where to compute; models of files from before there was a choice have none
+    # Models in files of earlier versions have no device: they use the processor.
     device: str = "cpu"
     X_fit_: Any
 

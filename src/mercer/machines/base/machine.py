@@ -137,7 +137,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    #: where to compute; models of files from before there was a choice have none
+    # Models in files of earlier versions have no device: they use the processor.
     device: str = "cpu"
 
     #: whether samples come with classes or values
