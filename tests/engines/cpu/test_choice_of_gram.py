@@ -75,6 +75,14 @@ def test_several_problems_are_tried_out_on_the_largest(n, noise, kind, kinds):
     assert model.converged_
 
 
+def test_rows_where_support_vectors_take_many_steps(kinds):
+    X, _ = table(500, 5.0)
+    z = np.sin(X[:, 0]) + X[:, 1]
+    for C, kind in ((0.01, "whole"), (1000.0, "rows")):
+        SVR(C=C, gamma=0.1, epsilon=0.001).fit(X, z)
+        assert kinds.pop() == kind
+
+
 def test_machines_whose_mass_is_given(kinds):
     X, y = table(500, 1.0)
     OneClassSVM(nu=0.05, gamma=0.2).fit(X)

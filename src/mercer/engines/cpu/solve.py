@@ -77,17 +77,22 @@ SINGLE_FROM = 2000
 MOST_SINGLE = 10.0
 # Up to this many samples kernel values take less time than starting threads for them.
 TINY = 256
-# Up to this many samples the whole matrix costs less than choosing rows, if hardly any
-# sample becomes a support vector, and up to so many more if all do.
+# Up to this many samples the whole matrix costs hardly more than choosing rows, and up
+# to so many more it costs less if all samples become support vectors.  If hardly any
+# does, it would cost less up to half as many only.
 WHOLE_LIMIT = 4000
 WHOLE_LIMIT_MORE = 7000
 # Samples on which it is tried out how many become support vectors. The usual share is
 # assumed where a user's function computes kernel values, and is the least that is
 # assumed of several problems: what is a support vector of any of them needs a row.
 TRIED_ROWS = 512
-USUAL_SHARE = 0.6
+USUAL_SHARE = 0.7
 TRIAL_TOL = 0.01
 TRIAL_STEPS = 20 * TRIED_ROWS
+# Number of steps per support vector up to which kernel values are what counts.  Each
+# step on the whole matrix looks at all samples, and a step on a working set at few, so
+# that more steps speak for working sets.
+USUAL_STEPS = 2.0
 # Up to this many samples, a task on some of the samples gets a matrix of its own.
 SMALL_TASK = 2000
 # Limit on steps if the user sets none: badly scaled data could need 1e12 steps.
@@ -449,11 +454,20 @@ def _wants_whole(
     if settings.solver != "auto" or needed > budget:
         return False
     least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
-    if n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * least:
+    if n <= max(WHOLE_LIMIT, _most_for_whole(least)):
         return True
-    if n > WHOLE_LIMIT + WHOLE_LIMIT_MORE or kernel.is_custom():
+    if n > _most_for_whole(1.0) or kernel.is_custom():
         return False
-    return n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
+    return n <= _most_for_whole(_share_of_support(kernel, data, tasks))
+
+
+def _most_for_whole(share: float) -> float:
+    """Return up to how many samples the whole matrix costs less than rows of it.
+
+    ``share`` is the share of them that become support vectors.
+    """
+    half = WHOLE_LIMIT / 2
+    return half + (half + WHOLE_LIMIT_MORE) * share
 
 
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
@@ -461,6 +475,7 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
 
     It is found out on some of the samples of the largest problem.  If there are more
     samples, a smaller share of them become support vectors; the limits allow for that.
+    If support vectors take more steps than usual, they count less.
     """
     task = max(tasks, key=lambda task: len(task.f))
     has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
@@ -474,9 +489,12 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
     K = kernel_values(kernel, data)(task.gram_rows(rows)).astype(data.dtype)
     beta, f = start.copy(), np.zeros(len(rows))
     stop = np.zeros(1, dtype=np.uint8)
-    minimise_pairs(K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop)
+    n_steps, _, _ = minimise_pairs(
+        K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop
+    )
     used = np.bincount(part.row, beta != 0.0, len(rows)) > 0
-    return float(used.mean())
+    each = n_steps / max(1, int(used.sum()))
+    return float(used.mean()) * min(1.0, USUAL_STEPS / max(each, 1e-9))
 
 
 def _working_sets(n_tasks: int, dtype: np.dtype, budget: int) -> tuple[int, int]:
