@@ -83,6 +83,11 @@ def check_choices(choices: Choices) -> None:
         _kernel(name, None)
     if choices.n_jobs == 0:
         raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
+    if choices.searched and TASKS.get(choices.machine) == "novelty":
+        raise UsageFailure(
+            f"--search compares predictions with known answers, which --machine "
+            f"{choices.machine} does not use. Leave --search out."
+        )
     for name in choices.searched:
         if choices.parameters.get(name) is not None:
             raise UsageFailure(
