@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench bench-tables package docs gallery clean
+.PHONY: run test test-all lint bench bench-tables package docs clean
 
 run: $(VENV)/.run
 	$(BIN)/mercer reproduce --out report $(ARGS)
@@ -52,12 +52,9 @@ $(filter-out bench,$(MAKECMDGOALS)):
 endif
 
 docs: $(VENV)/.docs
-	rm -rf docs/_generated
+	rm -rf docs/_generated docs/auto_examples
 	$(BIN)/python -m sphinx -q -W --keep-going docs docs/_build
 	@echo "The pages are in docs/_build/index.html"
-
-gallery: $(VENV)/.run
-	$(BIN)/python docs/build_gallery.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mercer needs Python 3.11 or newer; set PYTHON=...")'
@@ -80,5 +77,5 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build docs/_generated docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

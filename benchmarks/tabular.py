@@ -16,6 +16,15 @@ digits    the ten digits of MNIST
 housing   California housing, dearer than the median, C=10 γ=1
 prices    California housing, prices by SVR
 renewed   min-max data in double precision, where single precision is not quite enough
+
+The shapes of :mod:`benchmarks.shapes`, on which no solver was set up:
+
+tails     heavy-tailed columns, C=1 γ=0.1        far       the same, C=1000 γ=0.01
+twins     each sample about ten times, C=10 γ=0.2
+noisy     30 % wrong labels, C=1 γ=0.05          memory    the same, C=100 γ=2
+three     three columns, C=10 γ=2                flat      the same, C=1000 γ=0.001
+counts    200 columns of counts, four classes, C=1 γ=scale
+outliers  regression, one value in twenty far off, C=10 γ=0.2
 """
 
 from __future__ import annotations
@@ -33,11 +42,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import shapes
 from benchmarks.data import covtype_like, letter_like, standardised
 from benchmarks.parts import Part, run_parts
-from benchmarks.timing import timed
+from benchmarks.timing import timed, touch_memory
 
-__all__ = ["PARTS", "main"]
+__all__ = ["PARTS", "Table", "binary", "images", "main"]
 
 REPEATS = 3
 SOLVERS = ("auto", "smo", "decompose")
@@ -81,7 +91,9 @@ def _letter(n: int) -> Table:
     return Table(standardised(X).astype(np.float32), y, {"C": 10.0})
 
 
-def _binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
+def binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
+    """Return what reads the first samples of a file with two classes."""
+
     def make(n: int) -> Table:
         with _file(name) as file:
             X, y = file["x_train"][:n].astype(np.float32), file["y_train"][:n]
@@ -90,15 +102,16 @@ def _binary(name: str, C: float, gamma: float) -> Callable[[int], Table]:
     return make
 
 
-def _digits(n: int) -> Table:
+def images(n: int, part: str = "train") -> Table:
+    """Return the first digits of MNIST's training or test images."""
     with _file("mnist.npz") as file:
-        X = file["x_train"][:n].reshape(n, -1).astype(np.float32) / 255
-        y = file["y_train"][:n]
+        X = file[f"x_{part}"][:n].reshape(n, -1).astype(np.float32) / 255
+        y = file[f"y_{part}"][:n]
     return Table(X, y, {"C": 10.0, "gamma": 0.02})
 
 
 def _mnist(n: int) -> Table:
-    table = _digits(n)
+    table = images(n)
     return table._replace(y=table.y % 2)
 
 
@@ -118,6 +131,16 @@ def _housing(n: int) -> Table:
 def _renewed(n: int) -> Table:
     X, y = covtype_like(n, scaling="minmax")
     return Table(X, y == 1, {"C": 100.0, "gamma": 1.0, "tol": 1e-4})
+
+
+def _shape(
+    make: Callable[[int], tuple[NDArray, NDArray]], machine: str = "SVC", **options: Any
+) -> Callable[[int], Table]:
+    def table(n: int) -> Table:
+        X, y = make(n)
+        return Table(X.astype(np.float32), y, options, machine)
+
+    return table
 
 
 def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
@@ -146,6 +169,7 @@ def _measured(table: Table) -> dict[str, Any]:
     """Fit by everything in turn; return times, steps and gaps."""
     runs = _runs(table)
     seconds: dict[str, list[float]] = {name: [] for name in runs}
+    cpu_seconds: dict[str, list[float]] = {name: [] for name in runs}
     answer: dict[str, Any] = {}
     n = len(table.y)
     few = np.linspace(0, n - 1, min(n, WARM_ROWS)).astype(int)
@@ -156,14 +180,18 @@ def _measured(table: Table) -> dict[str, Any]:
             # A fit after a peer's is slower, whoever does it: the peer's threads go on
             # waiting for work, and its memory goes back to the system.
             fit(table.X[few], table.y[few])
+            touch_memory(n)
             model, times = timed(lambda fit=fit: fit(table.X, table.y))
             seconds[name].append(times.seconds)
+            cpu_seconds[name].append(times.cpu_seconds)
             if name in SOLVERS:
                 answer[f"{n} {name} steps"] = int(np.sum(model.n_iter_))
                 answer[f"{n} {name} gap"] = float(np.max(model.kkt_gap_))
             answer[f"{n} support"] = len(model.support_)
     middle = {name: median(values) for name, values in seconds.items()}
-    answer |= {f"{n} {name} seconds": value for name, value in middle.items()}
+    for name, value in middle.items():
+        answer[f"{n} {name} seconds"] = value
+        answer[f"{n} {name} CPU seconds"] = median(cpu_seconds[name])
     better = min(middle[name] for name in ("smo", "decompose") if name in middle)
     answer[f"{n} auto / better of smo and decompose"] = middle["auto"] / better
     for peer in PEERS:
@@ -192,16 +220,28 @@ PARTS: dict[str, Part] = {
     "minmax": _part(_covtype("minmax", 3.0, 1.0), SIZES),
     "seven": _part(_seven, SIZES),
     "letter": _part(_letter, (2000, 5000, 10_000, 15_000)),
-    "a9a": _part(_binary("a9a.npz", 1.0, 0.05), (2000, 5000, 8000, 12_000, 32_561)),
-    "ijcnn1": _part(_binary("ijcnn1.npz", 10.0, 1.0), SIZES),
+    "a9a": _part(binary("a9a.npz", 1.0, 0.05), (2000, 5000, 8000, 12_000, 32_561)),
+    "ijcnn1": _part(binary("ijcnn1.npz", 10.0, 1.0), SIZES),
     "mnist": _part(_mnist, SIZES),
-    "digits": _part(_digits, SIZES),
+    "digits": _part(images, SIZES),
     "housing": _part(_housing, (2000, 5000, 8000, 12_000, 20_000)),
     "prices": _part(_prices, (2000, 5000, 8000, 12_000, 20_000)),
     "renewed": _part(_renewed, (5000, 10_000, 20_000)),
 }
+SHAPES = {
+    "tails": _shape(shapes.heavy_tails, C=1.0, gamma=0.1),
+    "far": _shape(shapes.heavy_tails, C=1000.0, gamma=0.01),
+    "twins": _shape(shapes.twins, C=10.0, gamma=0.2),
+    "noisy": _shape(shapes.noisy, C=1.0, gamma=0.05),
+    "memory": _shape(shapes.noisy, C=100.0, gamma=2.0),
+    "three": _shape(shapes.three_columns, C=10.0, gamma=2.0),
+    "flat": _shape(shapes.three_columns, C=1000.0, gamma=0.001),
+    "counts": _shape(shapes.counts),
+    "outliers": _shape(shapes.outliers, "SVR", C=10.0, gamma=0.2),
+}
+PARTS |= {name: _part(make, (3000, 10_000)) for name, make in SHAPES.items()}
 # Parts that need no files, for a smoke run.
-WITHOUT_FILES = ("covtype", "minmax", "seven", "letter", "renewed")
+WITHOUT_FILES = ("covtype", "minmax", "seven", "letter", "renewed", *SHAPES)
 FILES = ("a9a.npz", "ijcnn1.npz", "mnist.npz", "california_housing.npz")
 
 

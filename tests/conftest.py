@@ -22,6 +22,32 @@ def rng():
 
 
 @pytest.fixture
+def card():
+    """NumPy in the place of a graphics card, as strict as CuPy."""
+    from card_twins import TWINS
+    from host_card import HostCard
+
+    return HostCard(twins=TWINS)
+
+
+@pytest.fixture(params=["numpy", pytest.param("card", marks=pytest.mark.gpu)])
+def any_card(request):
+    """NumPy in the place of a card, and the card of this machine if it has one."""
+    from card_twins import TWINS
+    from host_card import HostCard
+    from real_card import real_card
+
+    return HostCard(twins=TWINS) if request.param == "numpy" else real_card()
+
+
+@pytest.fixture
+def cuda(card, monkeypatch):
+    """Let device="cuda" find NumPy in the place of a graphics card."""
+    monkeypatch.setattr("mercer.engines.cuda.card.open_card", lambda index: card)
+    return card
+
+
+@pytest.fixture
 def run_benchmark(monkeypatch):
     """Return what runs a program of benchmarks, without data, in this process.
 

@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -148,3 +150,16 @@ def test_documented_attributes_are_the_real_ones(estimator, rng):
     documented = set(section(estimator, "Attributes"))
     assert public <= documented
     assert documented - public <= {"feature_names_in_"}
+
+
+def test_a_call_runs_through_few_files():
+    # In a process of its own: here a debugger, a coverage tool or threads of other
+    # tests may be traced already.
+    script = ROOT.parents[1] / "tools" / "count_files.py"
+    if not script.exists():
+        pytest.skip("the tools are not installed with the package")
+    told = subprocess.run(
+        [sys.executable, script, "--list"], capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "machines/svc.py" in told.stdout and "selection/search.py" in told.stdout

@@ -79,12 +79,18 @@ def test_model_files_page(tmp_path, monkeypatch):
 
 
 # Pages whose code has tests of its own, or writes what other tests look at.
-ELSEWHERE = {"images", "models", "cli", "cluster", "gallery"}
+ELSEWHERE = {"images", "models", "cli", "cluster", "device"}
 PAGES = sorted(
     path.stem
     for path in (ROOT / "docs").glob("*.md")
     if blocks(f"docs/{path.name}") and path.stem not in ELSEWHERE
 )
+
+
+def test_the_page_of_cards_runs_with_numpy_in_their_place(cuda):
+    (example,) = blocks("docs/device.md")
+    exec(compile(example, "docs/device.md", "exec"), {})
+    assert cuda.launches
 
 
 @pytest.mark.parametrize("page", [f"docs/{name}.md" for name in PAGES])

@@ -133,6 +133,11 @@ def test_text_columns(table, out):
         (("--features", "hog"), "--features hog is for images"),
         (("--normal", "rose"), "--normal is for"),
         (("--n-jobs", 0), "--n-jobs must not be 0"),
+        (("--device", "gpu"), "--device: Unknown device 'gpu'. Available: 'cpu'"),
+        (
+            ("--device", "cuda", "--machine", "linear-svc"),
+            "--device is not for --machine linear-svc",
+        ),
         (("--drop", "age"), "--drop 'age' is not a column"),
     ],
 )

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from mercer.core.lloyd import assign, decide, gather, give_way, move_between
+from mercer.core.lloyd import (
+    assign,
+    centre,
+    decide,
+    gather,
+    give_way,
+    move_between,
+    settle,
+    squared_distances,
+    sum_columns,
+)
 
 
 @pytest.fixture
@@ -100,3 +110,45 @@ def test_sums_follow(samples, rng):
     move_between(X, np.arange(len(X)), before, after, weight, sums, counts)
     assert sums == pytest.approx(totals(after)[0])
     assert counts == pytest.approx(totals(after)[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_settled_rows_have_the_nearest_centre_and_true_bounds(samples, dtype, rng):
+    X, C = samples
+    X = X.astype(dtype)
+    wide = X.astype(np.float64)
+    labels, upper, lower = empty(len(X))
+    doubtful = np.empty(len(X), dtype=np.intp)
+    error = 16.0 * float(np.finfo(dtype).eps)
+    rows = np.arange(len(X))
+    for _ in range(4):
+        count = settle(
+            X, rows, (wide**2).sum(axis=1), C.astype(dtype), (C**2).sum(axis=1),
+            np.zeros(len(C)), error, labels, upper, lower, doubtful,
+        )  # fmt: skip
+        decide(X[doubtful[:count]], doubtful[:count], C, labels, upper, lower)
+        D = np.sqrt(squared(wide, C))
+        assert (labels == D.argmin(axis=1)).all()
+        order = np.sort(D, axis=1)
+        assert (upper >= order[:, 0] * (1 - 1e-12)).all()
+        assert (lower <= order[:, 1] * (1 + 1e-12)).all()
+        # Centres move; only rows in doubt are looked at again.
+        step = 0.2 * rng.standard_normal(C.shape)
+        C = C + step
+        room = np.empty(len(X), dtype=np.intp)
+        moved = np.linalg.norm(step, axis=1)
+        n_rows = give_way(labels, upper, lower, moved, np.zeros(len(C)), room)
+        rows = room[:n_rows].copy()
+        assert 0 < n_rows < len(X)
+
+
+def test_sums_norms_and_distances(samples):
+    X, C = samples
+    assert sum_columns(X) == pytest.approx(X.sum(axis=0), abs=1e-13)
+    moved, norms = X.copy(), np.empty(len(X))
+    centre(moved, X.mean(axis=0), norms)
+    assert moved == pytest.approx(X - X.mean(axis=0), abs=1e-14)
+    assert norms == pytest.approx((moved**2).sum(axis=1), rel=1e-13)
+    found = np.empty((len(C), len(X)))
+    squared_distances(X, (X**2).sum(axis=1), C, (C**2).sum(axis=1), found)
+    assert found == pytest.approx(squared(X, C).T, abs=1e-12)

@@ -252,3 +252,18 @@ def patch_features(image, size, regions, threshold, fitted):
                 sums[(*place, 0, j)] += max(z - threshold, 0)
                 sums[(*place, 1, j)] += max(-z - threshold, 0)
     return sums, counts
+
+
+def colour_histogram(image, levels, regions, low, high):
+    """Return fractions (regions, regions, colours); ``image`` is (h, w, c)."""
+    h, w, channels = image.shape
+    counts = np.zeros((regions, regions, levels**channels))
+    for r in range(h):
+        for c in range(w):
+            colour = 0
+            for k in range(channels):
+                share = (float(image[r, c, k]) - low) / (high - low)
+                level = min(levels - 1, max(0, math.floor(levels * share)))
+                colour = levels * colour + level
+            counts[r * regions // h, c * regions // w, colour] += 1
+    return counts / counts.sum(axis=-1, keepdims=True)

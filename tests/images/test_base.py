@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from mercer.images import (
     HOG,
+    ColourHistogram,
     Deskew,
     Distort,
     GaussianBlur,
@@ -41,6 +42,7 @@ LEARNING = [
     Rescale("image"),
     GaussianProjection(1e-4),
     Distort(random_state=0),
+    ColourHistogram(3, 2),
     PatchFeatures(2, 5, 2, n_patches=100, max_iter=2, random_state=0),
 ]
 ALL = [*STATELESS, *LEARNING]
@@ -274,6 +276,8 @@ def test_odd_images(stack):
             transformer = clone(transformer).set_params(cell_size=1, block_size=1)
         if isinstance(transformer, PatchFeatures):
             transformer = clone(transformer).set_params(patch_size=1, regions=1)
+        if isinstance(transformer, ColourHistogram):
+            transformer = clone(transformer).set_params(regions=1)
         found = clone(transformer).fit_transform(stack)
         assert len(found) == len(stack)
         assert np.isfinite(found).all()

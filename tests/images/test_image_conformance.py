@@ -25,6 +25,7 @@ TRANSFORMERS = [
     images.HOG(cell_size=1, block_size=1, shape=ROW),
     images.GaussianProjection(),
     images.Distort(shape=ROW, random_state=0),
+    images.ColourHistogram(3, 1, shape=ROW),
     images.PatchFeatures(1, 4, 1, n_patches=50, shape=ROW, random_state=0),
     images.Views(raw="passthrough", hog=images.HOG(1, 1, shape=ROW)),
 ]

@@ -63,6 +63,15 @@ def test_equals_the_steps_by_hand(digits):
     assert model.score(X, y) > 0.99
 
 
+@pytest.mark.parametrize("most, n_copies", [(10**6, 3), (1000, 2), (599, 1), (2, 1)])
+def test_fewer_copies_where_there_are_many_samples(most, n_copies, digits):
+    X, y = digits
+    model = VirtualSVC(
+        pipeline(), DISTORTION, 3, "all", max_samples=most, random_state=7
+    ).fit(X, y)
+    assert model.n_virtual_ == n_copies * len(y)
+
+
 @pytest.mark.parametrize("copied", ["support", "all"])
 def test_the_second_machine_is_certified(copied, digits):
     X, y = digits[0].astype(float), digits[1]

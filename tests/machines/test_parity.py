@@ -45,7 +45,7 @@ def compare(X, y, ours, theirs, metric, weight=None, objective_rtol=1e-6):
 @pytest.fixture(scope="module")
 def random_problem():
     X, y = make_classification(
-        300, 6, n_informative=4, n_classes=3, class_sep=0.6, random_state=3
+        200, 6, n_informative=4, n_classes=3, class_sep=0.6, random_state=3
     )
     return X, y
 
@@ -128,7 +128,7 @@ def test_linear_coef():
 @pytest.mark.parametrize("pair", [(3, 8), (4, 9)])
 def test_mnist_pairs(mnist, pair):
     X, y = mnist
-    keep = np.flatnonzero(np.isin(y, pair))[:3000]
+    keep = np.flatnonzero(np.isin(y, pair))[:1500]
     X, y = X[keep], y[keep]
     metric = ("rbf", {"gamma": 0.02})
     ours = SVC(C=10, gamma=0.02).fit(X, y)
@@ -143,18 +143,23 @@ def test_mnist_pairs(mnist, pair):
     assert compare(X, y, ours, theirs, metric) <= 1e-5
 
 
+@pytest.fixture(scope="module")
+def ten_classes(mnist):
+    X, y = mnist[0][:2000], mnist[1][:2000]
+    return X, y, svm.SVC(C=10, gamma=0.02).fit(X, y)
+
+
 @pytest.mark.parametrize("solver", ["smo", "decompose"])
-def test_mnist_ten_classes(mnist, solver):
-    X, y = mnist[0][:3000], mnist[1][:3000]
+def test_mnist_ten_classes(ten_classes, solver):
+    X, y, theirs = ten_classes
     metric = ("rbf", {"gamma": 0.02})
     ours = SVC(C=10, gamma=0.02, solver=solver).fit(X, y)
-    theirs = svm.SVC(C=10, gamma=0.02).fit(X, y)
     assert compare(X, y, ours, theirs, metric, objective_rtol=1e-4) <= 1e-3
     assert (ours.predict(X) == theirs.predict(X)).mean() >= 0.999
 
 
 @pytest.mark.parametrize(("name", "C", "gamma"), [("a9a", 1, 0.05), ("ijcnn1", 10, 1)])
-@pytest.mark.parametrize("n", [4000, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [2500, pytest.param(None, marks=pytest.mark.slow)])
 def test_low_dimensional(name, C, gamma, n):
     data = read_data(name)
     X, y = data["x_train"][:n].astype(np.float32), data["y_train"][:n]

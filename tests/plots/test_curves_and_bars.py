@@ -72,3 +72,14 @@ def test_dots(ax):
     assert "1.0" in {text.get_text() for text in ax.texts}
     with pytest.raises(ValueError, match=r"DotsDisplay: .* names of 2 bars, got 1"):
         DotsDisplay.from_values([1, 2], ["a"])
+
+
+def test_few_values_have_marks_of_their_own():
+    def marks(x):
+        display = CurvesDisplay.from_curves({"a": (x, x)}, log_x=True)
+        return [label.get_text() for label in display.ax_.get_xticklabels()]
+
+    assert marks([500, 1000, 4000]) == ["500", "1,000", "4,000"]
+    close = marks([1000, 1100, 4000])
+    assert "1,100" not in close
+    assert "500" not in marks([500 * 2**k for k in range(9)])

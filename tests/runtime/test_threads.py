@@ -7,10 +7,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from mercer.runtime.threads import Threads, _blas, _crew, _here, count_threads
+from mercer.runtime.threads import (
+    FEW_WORKERS,
+    Threads,
+    _blas,
+    _crew,
+    _here,
+    count_threads,
+    memory_of_thread,
+)
 
 
 def blas_threads():
@@ -75,11 +84,11 @@ def test_workers_are_no_more_than_the_cores():
             with Threads() as threads:
                 threads.map(work, range(4))
 
+    _crew.end()
     with Threads(1), ThreadPoolExecutor(4 * cores) as pool:
         list(pool.map(fit, range(8 * cores)))
     assert len(most) == 8 * cores * 5 * 4
     assert max(most) <= cores
-    assert not workers()
 
 
 def workers():
@@ -143,7 +152,98 @@ def test_an_interrupt_waits_for_the_workers():
     with pytest.raises(KeyboardInterrupt), Threads(2) as threads:
         threads.map(work, range(2))
     assert ended in ([1], [])  # not begun, or over
+
+
+MANY = FEW_WORKERS + 1  # more workers than end with each fit
+
+
+def idents_of(n_jobs):
+    """Return the workers of a pool, each of which has done an item."""
+    met = threading.Barrier(n_jobs)
+
+    def work(_):
+        met.wait(60)
+        memory_of_thread()["large"] = np.ones(1000)
+        return threading.get_ident()
+
+    with Threads(n_jobs) as threads:
+        return set(threads.map(work, range(n_jobs)))
+
+
+def test_workers_stay_for_the_next_pool_without_their_memory():
+    first = idents_of(MANY)
+    assert idents_of(MANY) == first
+    assert all(not memory for memory in _crew._members.values())
+
+
+def test_few_workers_end():
+    idents_of(FEW_WORKERS)
     assert not workers()
+
+
+def test_fewer_threads_than_before():
+    first = idents_of(MANY + 3)
+    assert idents_of(MANY) < first
+    wait_until(lambda: len(workers()) == MANY)
+    assert len(idents_of(2)) == 2
+    assert len(idents_of(MANY)) == MANY
+
+
+def wait_until(is_so):
+    for _ in range(1000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("ten seconds were not enough")
+
+
+def test_idle_workers_end(monkeypatch):
+    _crew.end()
+    monkeypatch.setattr("mercer.runtime.threads.IDLE_SECONDS", 0.05)
+    assert len(idents_of(MANY)) == MANY
+    wait_until(lambda: not workers())
+    assert len(idents_of(MANY)) == MANY
+
+
+def test_workers_end_only_while_no_pool_is_open():
+    with Threads(MANY) as threads:
+        threads.map(lambda _: None, range(MANY))
+        _crew.end()
+        assert workers()
+        assert threads.map(lambda k: k, range(4)) == [0, 1, 2, 3]
+    _crew.end()
+    assert not workers()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_no_worker_waits_while_the_process_forks():
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORKS],
+        capture_output=True, text=True, timeout=60, env=os.environ.copy(),
+    )  # fmt: skip
+    assert found.stderr == ""
+    assert found.stdout.split() == ["before", "6", "fork", "0", "child", "15", "15"]
+
+
+FORKS = """
+import os, threading, time
+from mercer.runtime.threads import Threads
+
+def total():
+    with Threads(6) as threads:
+        return sum(threads.map(lambda x: time.sleep(0.1) or x, range(6)))
+
+total()
+print("before", threading.active_count() - 1, flush=True)
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+    print(total())
+else:
+    print("fork", threading.active_count() - 1)
+    print("child", total(), flush=True)
+    os._exit(0)
+"""
 
 
 def test_an_error_in_a_nested_map_comes_through():

@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM, kernels
+from mercer.engines.cpu import small
 from mercer.selection import GridSearchCV, RandomizedSearchCV
 from searches import check_same, split_scores
 
@@ -45,6 +46,16 @@ def test_scores_are_those_of_scikit_learns_svc(digits):
     # Two gammas for all folds, and "scale", which differs from fold to fold.
     assert ours.sharing_.n_grams == 2 + 5
     assert (ours.cv_results_["mean_fit_time"] > 0).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_table_of_few_values(digits, make, dtype):
+    X, y = digits
+    X = make(X[:150, 26:30].astype(dtype))
+    assert small.is_tiny(X, X.shape[0])
+    grid = {"C": [0.1, 1, 10], "kernel": ["rbf", "chi2", "poly", "linear"]}
+    check_same(SVC(gamma=0.5), grid, X, y[:150], n_grams=4, cv=3)
 
 
 @pytest.mark.parametrize(

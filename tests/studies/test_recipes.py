@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 
 from mercer.datasets import stratified_folds
 from mercer.images import HOG, Deskew, Distort, PatchFeatures
+from mercer.studies import recipes
 from mercer.studies.features import MeanDistance
 from mercer.studies.recipes import (
     DRAWING_CHANGES,
@@ -16,12 +17,22 @@ from mercer.studies.recipes import (
     PHOTOGRAPHS,
     Recipe,
     choose_recipe,
+    mirrored,
 )
 
 SMALL = Recipe(
     {"hog": HOG(2, 2, interpolation=True)}, {"hog": 2.0}, words=("gradients",)
 )
 PATCHES = PatchFeatures(3, 10, 2, n_patches=500, max_iter=2, random_state=0)
+
+
+def made_small(view):
+    """Return a view that learns few directions from few patches."""
+    own = clone(view)
+    for part in [step for _, step in getattr(own, "steps", [("", own)])]:
+        if isinstance(part, PatchFeatures):
+            part.set_params(n_directions=5, n_patches=100)
+    return own
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +97,75 @@ def test_changes_stay_if_they_help(digits):
     assert f"gradients {tried['gradients']:.2f} %" in chosen.told
 
 
+def test_the_margin_decides_between_equals(digits):
+    X, y = digits
+    easy = np.isin(y, (0, 1))  # all recipes are right on these
+    X, y = X[easy], y[easy]
+    splits = [(np.arange(len(y))[::2], np.arange(len(y))[1::2])]
+    changes = {"a small penalty": {"C": 0.4}, "as before": {"C": 5.0}}
+    chosen = choose_recipe(SMALL, changes, X, y, splits, seed=0)
+    assert {score for _, score in chosen.table} == {100.0}
+    assert chosen.recipe.described == "gradients"
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_margins(n_classes, digits):
+    X, y = digits
+    own = y < n_classes
+    X, y = X[own], y[own] + 3
+    model = SMALL.machine(0).fit(X[::2], y[::2])
+    found = recipes._margins(model, X, y)
+    values = model.decision_function(X).reshape(len(y), -1)
+    pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+    for k, label in enumerate(y - 3):
+        sides = [
+            (1 if label == i else -1) * (-1 if n_classes == 2 else 1) * values[k, c]
+            for c, (i, j) in enumerate(pairs)
+            if label in (i, j)
+        ]
+        assert found[k] == pytest.approx(min(1.0, *sides, 1.0))
+    is_right = model.predict(X) == y
+    assert is_right[found > 0].all()
+    assert found[is_right].mean() > 0.5
+
+
+def test_mirror_images_without_and_with_other_copies():
+    alone = mirrored(SMALL)
+    assert alone["n_copies"] == 1
+    assert alone["distortion"].get_params() == (
+        Distort(0, 0, 0, 0, 0, mirror=1).get_params()
+    )
+    bent = replace(SMALL, distortion=Distort(elastic=2.0))
+    both = mirrored(bent)
+    assert list(both) == ["distortion"]
+    assert both["distortion"].elastic == 2.0 and both["distortion"].mirror == 0.5
+    assert bent.distortion.mirror == 0
+
+
+def slanted(n, rng):
+    """Return drawings of a line that leans to the left or to the right: two classes."""
+    y = np.arange(n) % 2
+    rows, columns = np.mgrid[:28, :28] - 13.5
+    slope = np.where(y == 1, 0.4, -0.4) + rng.uniform(-0.1, 0.1, n)
+    place = rng.uniform(-4, 4, n)
+    distance = columns - place[:, None, None] + slope[:, None, None] * rows
+    within = np.hypot(rows, columns - place[:, None, None]) < 9  # no line is cut off
+    return (200 * np.exp(-0.5 * distance**2) * within).astype(np.uint8), y
+
+
+def test_validation_leaves_out_what_hurts(rng):
+    # Deskewing leaves only traces of the difference, and a mirror image has another
+    # class.
+    X, y = slanted(120, rng)
+    changes = {k: DRAWING_CHANGES[k] for k in ("deskewed", "mirrored copies")}
+    splits = list(stratified_folds(y, 2, random_state=0))
+    chosen = choose_recipe(DRAWINGS, changes, X, y, splits, seed=0)
+    assert chosen.recipe is DRAWINGS
+    scores = dict(chosen.table)
+    assert scores["gradients"] > 95
+    assert scores["gradients, mirrored copies"] < 75
+
+
 @pytest.mark.parametrize(
     "start, changes, shape",
     [
@@ -98,12 +178,9 @@ def test_all_changes_can_be_made(start, changes, shape, rng):
     y = np.arange(24) % 2
     recipe = start
     for words, change in changes.items():
-        recipe = recipe.changed(words, **change)
-    small = {
-        name: clone(view).set_params(n_directions=5, n_patches=100)
-        for name, view in recipe.views.items()
-        if isinstance(view, PatchFeatures)
-    }
-    model = recipe.changed("", views={**recipe.views, **small}).machine(0).fit(X, y)
+        fields = change(recipe) if callable(change) else change
+        recipe = recipe.changed(words, **fields)
+    small = {name: made_small(view) for name, view in recipe.views.items()}
+    model = recipe.changed("", views=small).machine(0).fit(X, y)
     assert model.converged_
     assert model.predict(X).shape == (24,)

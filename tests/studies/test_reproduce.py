@@ -263,7 +263,7 @@ def test_unknown_studies_are_named(tmp_path):
         reproduce(["mnist"], out=tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2, "steps": {"k": {}}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 3, "steps": {"k": {}}}'])
 def test_damaged_results_are_put_aside(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
     store = StoredResults(tmp_path, "a")

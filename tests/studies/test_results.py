@@ -138,7 +138,7 @@ def test_figures_stand_below_their_table():
     lost = Figure("lost", "", ("<svg/>",), "a table without rows")
     items = (Row("main", "a", {"test": 1.0}), *figures, lost)
     outcome = Outcome("step", "done", 1.0, items)
-    section = page._section(StudyReport(study, [outcome]))
+    section = page.section_of(StudyReport(study, [outcome]))
     assert section.telling == figures[:1]
     assert section.tables[0].figures == figures[1:2]
     assert section.figures == [figures[2], lost]

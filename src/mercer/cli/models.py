@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 import mercer
 from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
 from mercer.cli.data.sources import Source, name_of, opened
-from mercer.cli.failures import DataFailure, ModelFailure, first_line
+from mercer.cli.failures import DataFailure, ModelFailure, UsageFailure, first_line
 from mercer.files.model_files import read_header
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import to_text
@@ -23,6 +23,7 @@ from mercer.machines.base.machine import KernelMachine
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.linear.base import LinearMachine
 from mercer.machines.mkl import MKLClassifier, MKLRegressor
+from mercer.runtime.devices import check_device
 
 __all__ = [
     "Model",
@@ -153,8 +154,12 @@ def save_model(estimator: Any, path: Path, schema: Schema, **notes: Any) -> None
         raise ModelFailure(error) from error
 
 
-def load_model(path: Path) -> Model:
-    """Read a model file, also one that :func:`mercer.save` wrote without notes."""
+def load_model(path: Path, device: str | None = None) -> Model:
+    """Read a model file, also one that :func:`mercer.save` wrote without notes.
+
+    The model computes on the processor, wherever it was fitted, unless a device is
+    given.
+    """
     name = name_of(path)
     try:
         with opened(path) as source:
@@ -168,6 +173,7 @@ def load_model(path: Path) -> Model:
             f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
             "Give a file that mercer fit has written."
         )
+    _set_device(machine, device)
     return Model(name, estimator, header, _schema(name, estimator, header["notes"]))
 
 
@@ -177,6 +183,20 @@ def _can_predict(machine: Any) -> bool:
         return machine.__sklearn_is_fitted__()
     is_known = isinstance(machine, KernelMachine | LinearMachine)
     return is_known and hasattr(machine, "converged_")
+
+
+def _set_device(machine: Any, device: str | None) -> None:
+    if isinstance(machine, KernelMachine):
+        try:
+            check_device(device or "cpu")
+        except ValueError as error:
+            raise UsageFailure(f"--device: {error}") from error
+        machine.set_params(device=device or "cpu")
+    elif device not in (None, "cpu"):
+        raise UsageFailure(
+            f"--device {device}: {type(machine).__name__} computes on the processor. "
+            "Leave --device out."
+        )
 
 
 def _load(source: Source) -> tuple[dict[str, Any], Any]:

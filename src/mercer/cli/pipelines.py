@@ -27,6 +27,7 @@ from mercer.cli.failures import UsageFailure
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
+from mercer.runtime.devices import check_device
 
 __all__ = ["MACHINES", "OPTIONS", "TASKS", "Choices", "build", "check_choices"]
 
@@ -88,6 +89,10 @@ def check_choices(choices: Choices) -> None:
             f"--search compares predictions with known answers, which --machine "
             f"{choices.machine} does not use. Leave --search out."
         )
+    try:
+        check_device(choices.parameters.get("device") or "cpu")
+    except ValueError as error:
+        raise UsageFailure(f"--device: {error}") from error
     for name in choices.searched:
         if choices.parameters.get(name) is not None:
             raise UsageFailure(

@@ -7,10 +7,10 @@ maximum can become vector instructions.
 """
 
 from numba import njit, types
-from numba.core import event
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
-__all__ = ["event", "intrinsic", "jit", "types"]
+__all__ = ["cgutils", "event", "intrinsic", "jit", "types"]
 
 jit = njit(
     cache=True,

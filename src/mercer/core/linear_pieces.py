@@ -25,18 +25,30 @@ those between their bounds.
 The intercept is a *shift* of the decision values: ``value * u[group[v]]`` is added to
 the score of variable v.  A penalised intercept is one more feature with a constant
 value.  For an intercept without penalty the value is -1, u are the multipliers of the
-groups, and the sums of :math:`\beta` in the groups are fixed.
+groups, and the sums of :math:`\beta` in the groups are fixed.  For given weights the
+best shifts of this kind are found exactly (:func:`settle_shifts`), and rounding errors
+of the sums are taken off free variables (:func:`repair_sums`), so that the
+coefficients always satisfy the constraints of the dual problem.
 """
 
 import numpy as np
 
 from mercer.core.jit import jit
 
-__all__ = ["gather_dense", "gather_sparse", "respond", "step_length"]
+__all__ = [
+    "gather_dense",
+    "gather_sparse",
+    "repair_sums",
+    "respond",
+    "settle_shifts",
+    "step_length",
+]
 
 # A line search ends when the slope has fallen to this fraction.
 SLOPE_LEFT = 0.02
 MOST_TRIALS = 60
+# A sum of coefficients is right if it is off by this fraction of their mass.
+SUM_ERROR = 1e-13
 
 
 @jit
@@ -63,6 +75,99 @@ def respond(score, u, value, p, lo, hi, ridge, base, inverse, row, group, beta, 
             b = hi[v] if g < 0.0 else lo[v]
         loss -= b * (g + 0.5 * ridge[v] * b)
     return loss, rest
+
+
+@jit
+def _sum_at(z, g, score, p, lo, hi, ridge, base, inverse, row, group):
+    """Return what the coefficients of group ``g`` add up to at the shift ``z``.
+
+    Return also their mass, the decrease of the sum per unit of z to the right and to
+    the left, and the nearest shifts on both sides at which a coefficient leaves its
+    bound.
+    """
+    total, mass, right, left = 0.0, 0.0, 0.0, 0.0
+    above, below = np.inf, -np.inf
+    for v in range(len(p)):
+        if group[v] != g or lo[v] == hi[v]:
+            continue
+        width = ridge[v] + inverse
+        centre = base[v] * inverse - score[row[v]] - p[v]
+        # The coefficient is hi up to ``first``, and lo from ``last`` on.
+        first, last = centre - hi[v] * width, centre - lo[v] * width
+        if z <= first:
+            b = hi[v]
+        elif z >= last:
+            b = lo[v]
+        else:
+            b = (centre - z) / width
+        total += b
+        mass += abs(b)
+        if first <= z and z < last:
+            right += 1.0 / width
+        if first < z and z <= last:
+            left += 1.0 / width
+        if z < first and first < above:
+            above = first
+        if last < z and below < last:
+            below = last
+    return total, mass, right, left, above, below
+
+
+@jit
+def settle_shifts(
+    score, u, value, p, lo, hi, ridge, base, inverse, row, group, totals
+):  # fmt: skip
+    """Set the shifts ``u`` at which the coefficients of each group have their sum.
+
+    These are the best shifts without penalty for the given decision values.  The sum
+    falls with ``value * u`` and is piecewise linear: Newton's method inside a bracket
+    finds it.
+    """
+    for g in range(len(u)):
+        z, low, high = value * u[g], -np.inf, np.inf
+        for _ in range(MOST_TRIALS):
+            total, mass, right, left, above, below = _sum_at(
+                z, g, score, p, lo, hi, ridge, base, inverse, row, group
+            )
+            off = total - totals[g]
+            if abs(off) <= SUM_ERROR * mass:
+                # Where all shifts of an interval are equally good, its middle leaves
+                # the next step room on both sides.
+                start = below if left == 0.0 else z
+                end = above if right == 0.0 else z
+                if -np.inf < start and end < np.inf:
+                    z = 0.5 * (start + end)
+                break
+            if off > 0.0:
+                low = z
+                new = z + off / right if right > 0.0 else above
+            else:
+                high = z
+                new = z + off / left if left > 0.0 else below
+            if not (low < new and new < high):
+                new = 0.5 * (low + high)
+            if new == z or not abs(new) < np.inf:
+                break
+            z = new
+        u[g] = z / value
+
+
+@jit
+def repair_sums(lo, hi, group, totals, beta, free):
+    """Take what the sums of groups are off by from their free variables."""
+    for g in range(len(totals)):
+        for _ in range(3):
+            total, count = 0.0, 0
+            for v in range(len(beta)):
+                if group[v] == g:
+                    total += beta[v]
+                    count += free[v] and lo[v] < beta[v] and beta[v] < hi[v]
+            if total == totals[g] or count == 0:
+                break
+            part = (total - totals[g]) / count
+            for v in range(len(beta)):
+                if group[v] == g and free[v] and lo[v] < beta[v] and beta[v] < hi[v]:
+                    beta[v] = min(max(beta[v] - part, lo[v]), hi[v])
 
 
 @jit

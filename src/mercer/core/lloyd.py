@@ -15,7 +15,58 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["assign", "decide", "gather", "give_way", "move_between"]
+__all__ = [
+    "assign",
+    "centre",
+    "decide",
+    "gather",
+    "give_way",
+    "move_between",
+    "settle",
+    "squared_distances",
+    "sum_columns",
+]
+
+
+@jit
+def sum_columns(X: NDArray):
+    """Return the sum of each column, in double precision."""
+    sums = np.zeros(X.shape[1])
+    for i in range(len(X)):
+        x = X[i]
+        for j in range(len(x)):
+            sums[j] += np.float64(x[j])
+    return sums
+
+
+@jit
+def centre(X: NDArray, mean: NDArray, norms: NDArray):
+    """Subtract ``mean`` from all rows, and write down their squared norms."""
+    for i in range(len(X)):
+        x = X[i]
+        total = 0.0
+        for j in range(len(x)):
+            x[j] -= mean[j]
+            total += np.float64(x[j]) * np.float64(x[j])
+        norms[i] = total
+
+
+@jit
+def squared_distances(
+    X: NDArray, x_norm: NDArray, points: NDArray, p_norm: NDArray, out: NDArray
+):
+    """Write the squared distances of samples and points (m, d), in double precision.
+
+    Entry (t, i) of ``out`` is the distance of sample i from point t.
+    """
+    for i in range(len(X)):
+        x = X[i]
+        for t in range(len(points)):
+            point = points[t]
+            dot = 0.0
+            for j in range(len(x)):
+                dot += np.float64(x[j]) * point[j]
+            out[t, i] = max(x_norm[i] + p_norm[t] - 2.0 * dot, 0.0)
 
 
 @jit
@@ -95,6 +146,69 @@ def assign(
                 second = value
         root = math.sqrt(x_norm[i])
         error = relative_error * (root + largest) * (root + largest)
+        labels[i] = label
+        upper[i] = math.sqrt(max(x_norm[i] + best + error, 0.0))
+        lower[i] = math.sqrt(max(x_norm[i] + second - error, 0.0))
+        if second - best <= 2.0 * error:
+            doubtful[count] = i
+            count += 1
+    return count
+
+
+@jit
+def _dot(x, center):
+    """Return an inner product in the precision of its arguments."""
+    total = x[0] * center[0]
+    for j in range(1, len(x)):
+        total += x[j] * center[j]
+    return np.float64(total)
+
+
+@jit
+def settle(
+    X: NDArray,
+    rows: NDArray,
+    x_norm: NDArray,
+    factor: NDArray,
+    c_norm: NDArray,
+    half_gap: NDArray,
+    relative_error: float,
+    labels: NDArray,
+    upper: NDArray,
+    lower: NDArray,
+    doubtful: NDArray,
+):
+    """Assign ``rows`` to the nearest centres, whose rounded values are ``factor``.
+
+    This does what :func:`assign` does, with inner products of its own.  Most rows only
+    need the product with their own centre: it brings the upper bound up to date, which
+    then often lies below the lower bound again.
+    """
+    largest = 0.0
+    for c in range(len(c_norm)):
+        largest = max(largest, c_norm[c])
+    largest = math.sqrt(largest)
+    count = 0
+    for r in range(len(rows)):
+        i = rows[r]
+        x = X[i]
+        root = math.sqrt(x_norm[i])
+        error = relative_error * (root + largest) * (root + largest)
+        own, own_value = labels[i], np.inf
+        if own >= 0:
+            own_value = c_norm[own] - 2.0 * _dot(x, factor[own])
+            upper[i] = math.sqrt(max(x_norm[i] + own_value + error, 0.0))
+            if upper[i] < max(lower[i], half_gap[own]):
+                continue
+        best, second, label = np.inf, np.inf, 0
+        for c in range(len(c_norm)):
+            value = own_value
+            if c != own:
+                value = c_norm[c] - 2.0 * _dot(x, factor[c])
+            if value < best:
+                second, best, label = best, value, c
+            elif value < second:
+                second = value
         labels[i] = label
         upper[i] = math.sqrt(max(x_norm[i] + best + error, 0.0))
         lower[i] = math.sqrt(max(x_norm[i] + second - error, 0.0))

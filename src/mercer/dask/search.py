@@ -31,7 +31,9 @@ MOST_RESTARTS = 3
 class _OnCluster(HasClient):
     """What both searches share."""
 
-    def _evaluation(self, request: Request, threads: Threads, bar: Bar) -> Evaluation:
+    def _evaluation(
+        self, request: Request, threads: Threads, bar: Bar | None
+    ) -> Evaluation:
         client = self._find_client()
         return _Evaluation(request, threads, bar, client, self.n_jobs)  # type: ignore[attr-defined]
 
@@ -43,7 +45,7 @@ class _Evaluation(Evaluation):
         self,
         request: Request,
         threads: Threads,
-        bar: Bar,
+        bar: Bar | None,
         client: Client,
         n_jobs: int | None,
     ):
@@ -120,9 +122,8 @@ def _evaluate(
 ) -> tuple[dict, dict, int]:
     """Evaluate candidates on a worker."""
     n_jobs = get_worker().state.nthreads if n_jobs is None else n_jobs
-    bar = Bar("", len(candidates) * len(request.splits), 0)
-    with bar, Threads(n_jobs) as threads:
-        evaluation = Evaluation(request, threads, bar)
+    with Threads(n_jobs) as threads:
+        evaluation = Evaluation(request, threads)
         evaluation.run(candidates)
     return evaluation.results, evaluation.plain, evaluation.n_grams
 
@@ -142,6 +143,10 @@ error_score, return_train_score, cache_size
         threads of each worker, and None means as many as the Dask worker has.
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
+
+    See Also
+    --------
+    mercer.selection.GridSearchCV : the same on one computer.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -193,6 +198,10 @@ pre_dispatch, random_state, error_score, return_train_score, cache_size
         threads of each worker, and None means as many as the Dask worker has.
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
+
+    See Also
+    --------
+    mercer.selection.RandomizedSearchCV : the same on one computer.
     """
 
     _parameter_constraints: ClassVar[dict] = {

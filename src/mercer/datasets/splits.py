@@ -50,6 +50,11 @@ def per_class_split(
     rows : list of ndarray
         The rows of each set, in ascending order.
 
+    See Also
+    --------
+    train_validation_test_split : parts by ratios.
+    stratified_folds : folds.
+
     Examples
     --------
     >>> import numpy as np
@@ -109,6 +114,10 @@ def train_validation_test_split(
         ``X_train, X_validation, X_test, y_train, y_validation, y_test``, then the
         three parts of each array in ``more``.
 
+    See Also
+    --------
+    mercer.datasets.per_class_split : parts with exact numbers of samples.
+
     Examples
     --------
     >>> import numpy as np
@@ -164,6 +173,10 @@ def stratified_folds(
     folds : list of (ndarray, ndarray)
         For each fold the rows to train on and the rows of the fold itself, both in
         ascending order.
+
+    See Also
+    --------
+    mercer.datasets.per_class_split : parts with exact numbers of samples.
 
     Examples
     --------

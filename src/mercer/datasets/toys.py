@@ -60,6 +60,11 @@ def make_clouds(
     y : ndarray of shape (n_samples,)
         The classes of the points, 0, 1, ...
 
+    See Also
+    --------
+    make_moons : half circles.
+    make_rings : rings around each other.
+
     Examples
     --------
     >>> from mercer.datasets import make_clouds
@@ -120,6 +125,11 @@ def make_rings(
     y : ndarray of shape (n_samples,)
         The rings of the points, 0, 1, ..., in the order of ``radii``.
 
+    See Also
+    --------
+    make_clouds : Gaussian clouds.
+    make_moons : half circles.
+
     Examples
     --------
     >>> import numpy as np
@@ -172,6 +182,11 @@ def make_moons(
         The points.
     y : ndarray of shape (n_samples,)
         The moons of the points, 0, 1, ..., from left to right.
+
+    See Also
+    --------
+    make_clouds : Gaussian clouds.
+    make_rings : rings around each other.
 
     Examples
     --------

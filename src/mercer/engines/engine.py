@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
+from mercer.runtime.arrays import device_for, like, to_host
 from mercer.runtime.public import public
 
 __all__ = ["Engine", "engine_of", "gram_matrix"]
@@ -48,21 +49,30 @@ def engine_of(
     Parameters
     ----------
     X : array or CSR matrix, default=None
-        The samples; an engine may be chosen by where they are.
-    device : str, default="cpu"
-        The device that computes; only "cpu" is available.
+        The samples, in the main memory.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        The device that computes: the processor, or a graphics card by its number.
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use, -1 all cores.
     """
     del X
-    if device != "cpu":
-        raise ValueError(f"Unknown device {device!r}. Available: 'cpu'.")
-    return CpuEngine(n_jobs)
+    if device == "cpu":
+        return CpuEngine(n_jobs)
+    # What a card needs is loaded only when one is asked for.
+    from mercer.engines.cuda.card import card_of
+    from mercer.engines.cuda.engine import CudaEngine
+
+    return CudaEngine(card_of(device), n_jobs)
 
 
 @public("mercer")
 def gram_matrix(
-    kernel: Kernel, X: Any, Z: Any = None, *, n_jobs: int | None = None
+    kernel: Kernel,
+    X: Any,
+    Z: Any = None,
+    *,
+    n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> NDArray:
     """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
 
@@ -74,6 +84,14 @@ def gram_matrix(
         None means X; then only one triangle is computed.
     n_jobs : int, default=None
         Threads; None means as many as BLAS may use.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card. Arrays that are on a
+        card already are computed there, and give a result of their kind.
+
+    See Also
+    --------
+    mercer.plots.KernelMatrixDisplay : draws the matrix.
+    mercer.kernels.Precomputed : a machine on a matrix that you have.
 
     Examples
     --------
@@ -88,5 +106,7 @@ def gram_matrix(
             f"gram_matrix takes a kernel of mercer.kernels, got {kernel!r}. Use "
             "kernels.parse for text, kernels.Custom for a function of two matrices."
         )
-    with engine_of(X, n_jobs=n_jobs) as engine:
-        return engine.matrix(kernel, X, Z)
+    device = device_for(device, X, Z)
+    X_here, Z_here = to_host(X), to_host(Z)
+    with engine_of(X_here, device, n_jobs) as engine:
+        return like(X, engine.matrix(kernel, X_here, Z_here))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, Solution
 from mercer.kernels.base import Kernel
 
-__all__ = ["Certified", "Plan", "Settings", "TaskSpec"]
+__all__ = ["Certified", "Plan", "Settings", "TaskSpec", "all_of", "certified"]
 
 OnePlan = TypeVar("OnePlan", bound="Plan")
 
@@ -100,3 +100,22 @@ class Certified(NamedTuple):
     #: of each machine that was solved in single precision, what its objective and dual
     #: gap can be computed from in double precision
     coarse: Sequence[dict[str, NDArray]] = ()
+
+
+def certified(
+    plan: Plan, solutions: Sequence[Solution], verdicts: Sequence[bool | None]
+) -> Certified:
+    """Note which machines' problems are convex: if one is not, no gap is a bound."""
+    judged = list(solutions)
+    for k, is_convex in enumerate(verdicts):
+        if is_convex is False:
+            t = k * plan.per_machine
+            judged[t] = judged[t]._replace(dual_gap=np.inf)
+    return Certified(judged, all_of(verdicts))
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return False if a verdict is False, else None if one is None, else True."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True

@@ -40,6 +40,11 @@ def export_liblinear(model: Any, path: str | os.PathLike) -> None:
     path : str or path
         The file; an older one is replaced only when the new one is complete.
 
+    See Also
+    --------
+    export_libsvm : for machines with a kernel.
+    save : keeps every model of Mercer.
+
     Examples
     --------
     >>> import tempfile, pathlib, mercer

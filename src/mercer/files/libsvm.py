@@ -50,6 +50,11 @@ def export_libsvm(model: Any, path: str | os.PathLike) -> None:
     ValueError
         If LIBSVM does not have such a model.
 
+    See Also
+    --------
+    export_liblinear : for linear machines.
+    save : keeps every model of Mercer.
+
     Examples
     --------
     >>> import tempfile, pathlib, mercer

@@ -79,6 +79,11 @@ def save(
         If the model holds something that cannot be stored safely, such as a function,
         or if the notes cannot be written as JSON.
 
+    See Also
+    --------
+    load : reads the file.
+    export_libsvm : writes a model for LIBSVM.
+
     Examples
     --------
     >>> import tempfile, pathlib, mercer
@@ -130,6 +135,19 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     ValueError
         If the file is not a model file of Mercer, is damaged, comes from a newer
         version, or holds other types.
+
+    See Also
+    --------
+    save : writes the file.
+
+    Examples
+    --------
+    >>> import mercer, os, tempfile
+    >>> X, y = mercer.datasets.make_moons(random_state=0)
+    >>> path = os.path.join(tempfile.mkdtemp(), "moons.skops")
+    >>> mercer.save(mercer.SVC().fit(X, y), path)
+    >>> mercer.load(path)
+    SVC()
     """
     skops = _skops()
     names = _allowed(trusted)
@@ -170,7 +188,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        As for :func:`load`.
+        As for :func:`mercer.load`.
     """
     header = _read_header(Path(path).read_bytes(), path)
     _check_header(header, path)

@@ -14,6 +14,7 @@ on the number of threads.
 (10, 324)
 """
 
+from mercer.images.colours import ColourHistogram
 from mercer.images.deskew import Deskew
 from mercer.images.distort import Distort
 from mercer.images.filters import GaussianBlur, MedianFilter
@@ -26,6 +27,7 @@ from mercer.images.virtual import VirtualSVC
 
 __all__ = [
     "HOG",
+    "ColourHistogram",
     "Deskew",
     "Distort",
     "GaussianBlur",

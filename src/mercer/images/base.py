@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.images.stack import Stack, as_stack, check_finite
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import fit_method, validate_data
 
 __all__ = ["ImageTransformer", "in_batches", "read_array"]
 

@@ -75,6 +75,11 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
 
+    See Also
+    --------
+    Trim : cuts off the border.
+    Distort : makes images crooked on purpose.
+
     References
     ----------
     Duda & Hart, "Use of the Hough transformation to detect lines and curves in

@@ -34,7 +34,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
     image is distorted in the same way each time, whatever the other images are and
     however many threads work.  Another copy comes from another ``random_state``.
 
-    Distorted copies belong into training only, which :class:`mercer.VirtualSVC` takes
+    Distorted copies belong to training only, which :class:`VirtualSVC` takes
     care of.  As a step of a pipeline, ``Distort`` would distort test images, too.
 
     Parameters
@@ -49,7 +49,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         Largest shift along each axis, in pixels.
     elastic : float, default=1.0
         Root mean square of the distance by which the elastic field moves a pixel, in
-        pixels. 0 is no elastic field.
+        pixels. 0 leaves the elastic field out.
     smoothness : float, default=4.0
         Standard deviation of the Gaussian that smooths the elastic field, in pixels.
     mirror : float, default=0.0

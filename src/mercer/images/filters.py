@@ -42,7 +42,7 @@ class _Filter(OneToOneFeatureMixin, ImageTransformer):
 class MedianFilter(_Filter):
     """Replace every pixel by the median of a square window around it.
 
-    The image is mirrored at its border, as in :func:`scipy.ndimage.median_filter`.
+    The image is mirrored at its border, as in ``scipy.ndimage.median_filter``.
     The channels of colour images are filtered separately.
 
     Parameters
@@ -67,6 +67,10 @@ class MedianFilter(_Filter):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
+
+    See Also
+    --------
+    GaussianBlur : a weighted mean in place of the median.
 
     Examples
     --------
@@ -113,7 +117,7 @@ class GaussianBlur(_Filter):
         x'_{rc} = \sum_{s,t} g_s g_t \, x_{r+s, c+t}, \qquad
         g_s \propto \exp(-s^2 / 2\sigma^2), \quad |s| \le \mathrm{truncate} \cdot \sigma
 
-    The image is mirrored at its border, as in :func:`scipy.ndimage.gaussian_filter`.
+    The image is mirrored at its border, as in ``scipy.ndimage.gaussian_filter``.
     The channels of colour images are blurred separately.
 
     Parameters
@@ -140,6 +144,10 @@ class GaussianBlur(_Filter):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
+
+    See Also
+    --------
+    MedianFilter : removes single pixels and keeps edges.
 
     Examples
     --------

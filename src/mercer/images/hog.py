@@ -90,6 +90,11 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
 
+    See Also
+    --------
+    PatchFeatures : learns its features from the images.
+    Views : puts several features side by side.
+
     References
     ----------
     Dalal & Triggs, "Histograms of oriented gradients for human detection", CVPR 2005.

@@ -18,7 +18,7 @@ from mercer.core.patches import (
     read_rows,
 )
 from mercer.images.base import ImageTransformer
-from mercer.images.stack import Stack, pair
+from mercer.images.stack import Stack, pair, regions_of
 from mercer.machines.clusters.directions import spherical_kmeans
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.public import public
@@ -111,6 +111,11 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
+
+    See Also
+    --------
+    HOG : gradients, which need no learning.
+    Views : puts several features side by side.
 
     References
     ----------
@@ -260,9 +265,7 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         weights = self.directions_.astype(np.float64) @ self.whitening_
         offset = (weights @ self.mean_).astype(batch.dtype)
         weights = np.ascontiguousarray(weights.T, dtype=batch.dtype)
-        region = _region(n_rows, grid[0])[:, None] * grid[1] + _region(
-            n_columns, grid[1]
-        )
+        region = regions_of((n_rows, n_columns), grid)
         counts = np.bincount(region.ravel(), minlength=grid[0] * grid[1])
         at_once = max(1, RESPONSES // (n_columns * k))
         patches = np.empty((at_once * n_columns, len(weights)), dtype=batch.dtype)
@@ -283,11 +286,6 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
                 target /= counts[:, None, None].astype(batch.dtype)
             if self.square_root:
                 np.sqrt(target, out=target)
-
-
-def _region(n_positions: int, n_regions: int) -> NDArray:
-    """Return the region of each position along one axis, of nearly equal sizes."""
-    return np.arange(n_positions) * n_regions // n_positions
 
 
 def _whitening(patches: NDArray, epsilon: float) -> NDArray:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Stack", "as_stack", "check_finite", "float_dtype", "pair"]
+__all__ = ["Stack", "as_stack", "check_finite", "float_dtype", "pair", "regions_of"]
 
 FORMS = "Pass images as (n, h, w), in colour as (n, h, w, 3), or flattened"
 CHANNELS = 3
@@ -134,3 +134,15 @@ def pair(value: int | Sequence[int], owner: str, name: str) -> tuple[int, int]:
             f"columns), got {value!r}."
         )
     return int(sizes[0]), int(sizes[1])
+
+
+def regions_of(shape: tuple[int, int], regions: tuple[int, int]) -> NDArray[np.intp]:
+    """Return the region of each position, (rows, columns), numbered row by row.
+
+    The regions have nearly equal sizes.
+
+    >>> regions_of((2, 4), (1, 2)).tolist()
+    [[0, 0, 1, 1], [0, 0, 1, 1]]
+    """
+    rows, columns = (np.arange(n) * k // n for n, k in zip(shape, regions, strict=True))
+    return rows[:, None] * regions[1] + columns

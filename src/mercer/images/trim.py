@@ -58,6 +58,10 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         Names of the columns in ``fit``, if the images were flattened and all column
         names were strings.
 
+    See Also
+    --------
+    Deskew : straightens images first.
+
     Examples
     --------
     >>> import numpy as np

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.images.base import read_array
 from mercer.images.stack import float_dtype
 from mercer.kernels.views import name_columns
-from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import check_feature_names_in
+from mercer.runtime.validation import all_or_nothing
 
 __all__ = ["Views", "as_rows"]
 
@@ -33,8 +33,7 @@ class Views(TransformerMixin, BaseEstimator):
 
     A kernel can then look at one view by its name, ``RBF().on("hog")`` or
     ``"rbf@hog"``.  The names travel with the data: ``transform`` returns a matrix that
-    knows which columns belong to which view
-    (:class:`mercer.kernels.views.NamedColumns`), and ``fit`` of an estimator looks the
+    knows which columns belong to which view, and ``fit`` of an estimator looks the
     names up.  A selection of rows, as in cross-validation, keeps the names.  A step
     between ``Views`` and the estimator, such as a scaler, would lose the names: put
     that step into the view, ``Views(hog=make_pipeline(HOG(), StandardScaler()))``.
@@ -57,6 +56,11 @@ class Views(TransformerMixin, BaseEstimator):
         Number of values of a sample: its columns, or its pixels times channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
+
+    See Also
+    --------
+    mercer.kernels.OnColumns : a kernel that looks at one view.
+    mercer.MKLClassifier : learns how much each view counts.
 
     Examples
     --------

@@ -19,11 +19,10 @@ from mercer.images.distort import Distort
 from mercer.images.views import as_rows
 from mercer.kernels.views import NamedColumns, name_columns
 from mercer.machines.svc import SVC
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import Lines
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import fit_method, validate_data
 
 __all__ = ["VirtualSVC"]
 
@@ -65,6 +64,10 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         then the only samples of the second one, or all samples, without a first
         machine. The latter suits small data sets, where most samples are support
         vectors anyway.
+    max_samples : int, default=None
+        Largest number of samples, copies included, of the second machine. If there
+        would be more, fewer copies of each sample are made, but at least one. None is
+        no limit.
     random_state : int, RandomState instance or None, default=None
         Seed of the distortions.
     verbose : bool or int, default=False
@@ -84,6 +87,10 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Number of values of a sample: its columns, or its pixels times channels.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
+
+    See Also
+    --------
+    Distort : makes the copies.
 
     References
     ----------
@@ -112,6 +119,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "distortion": [BaseEstimator, None],
         "n_copies": [Interval(Integral, 1, None, closed="left")],
         "copied": [StrOptions({"support", "all"})],
+        "max_samples": [Interval(Integral, 2, None, closed="left"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -123,6 +131,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         n_copies: int = 8,
         copied: str = "support",
         *,
+        max_samples: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
     ):
@@ -130,6 +139,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.distortion = distortion
         self.n_copies = n_copies
         self.copied = copied
+        self.max_samples = max_samples
         self.random_state = random_state
         self.verbose = verbose
 
@@ -170,18 +180,22 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         features, machine = _split(self._estimator())
         F = _named_rows(X if features is None else features.fit_transform(X, y))
         rows = self._rows_to_copy(machine, F, y, weight)
-        lines.write("%.1f s: %d samples are copied", lines.seconds, len(rows))
+        n_copies = self.n_copies
+        if self.max_samples is not None:
+            n_copies = max(1, min(n_copies, self.max_samples // len(rows) - 1))
+        told = (lines.seconds, len(rows), n_copies)
+        lines.write("%.1f s: %d samples are copied %d times", *told)
         samples, random = X[rows], check_random_state(self.random_state)
-        joined = np.empty((len(rows) * (1 + self.n_copies), F.shape[1]), F.dtype)
+        joined = np.empty((len(rows) * (1 + n_copies), F.shape[1]), F.dtype)
         joined[: len(rows)] = F[rows]
-        for k in range(1, 1 + self.n_copies):
+        for k in range(1, 1 + n_copies):
             copy = self._copy(samples, random)
             part = joined[k * len(rows) : (k + 1) * len(rows)]
             part[:] = as_rows(copy if features is None else features.transform(copy))
             if lines.is_due():
-                done = (lines.seconds, k, self.n_copies)
+                done = (lines.seconds, k, n_copies)
                 lines.write("%.1f s: %d of %d copies are made", *done)
-        origin = np.tile(rows, 1 + self.n_copies)
+        origin = np.tile(rows, 1 + n_copies)
         joined = name_columns(joined, F.views)
         del F
         more = {} if weight is None else {"sample_weight": weight[origin]}

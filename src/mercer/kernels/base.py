@@ -16,7 +16,7 @@ array([[1.5       , 3.00915782]])
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from mercer.kernels.pair import Pair, Samples, as_matrix, columns_key
+from mercer.kernels.pair import Pair, Samples, as_matrix, columns_key, dense_if_small
 from mercer.kernels.views import (
     columns_of,
     is_named,
@@ -48,6 +48,7 @@ __all__ = [
     "bind_to_both",
     "is_number",
     "resolve_gamma",
+    "seen_by",
     "with_names",
     "with_views",
     "with_views_of",
@@ -74,6 +75,12 @@ class Kernel(BaseEstimator):
     A subclass gives :meth:`evaluate` and :meth:`diagonal`, and :meth:`bind` if it has
     parameters that depend on the data. Its :attr:`definiteness` says what is known
     about its matrices.
+
+    See Also
+    --------
+    RBF : the usual choice.
+    parse : a kernel from text.
+    Custom : a kernel from a function.
     """
 
     #: Lets ``np.float64(0.5) * kernel`` reach ``__rmul__``.
@@ -187,6 +194,14 @@ def bind_to_both(kernel: Kernel, X: Any, Z: Any) -> tuple[Kernel, Any, Any]:
     return bound, left, right
 
 
+def seen_by(kernels: Iterable[Kernel], X: Any) -> Any:
+    """Return samples as kernels see them in a fit: few sparse ones are made dense.
+
+    A user's own function gets the samples as they were given.
+    """
+    return X if any(kernel.is_custom() for kernel in kernels) else dense_if_small(X)
+
+
 def evaluate_once(kernel: Kernel, pair: Pair) -> NDArray:
     """Evaluate a part of an expression once per block; do not change the result."""
     while isinstance(kernel, OnColumns):
@@ -254,7 +269,28 @@ class _Binary(Kernel):
 
 @public("mercer.kernels")
 class Sum(_Binary):
-    """``left + right``."""
+    """The sum of two kernels, ``left + right``.
+
+    Samples are similar if they are similar in one part or the other.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The parts.
+
+    See Also
+    --------
+    Product : samples are similar if they are similar in both.
+    mercer.MKLClassifier : learns the weights of a sum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF, Linear
+    >>> k = RBF(gamma=1.0) + Linear()
+    >>> k.block(np.array([[1.0, 2.0]]))
+    array([[6.]])
+    """
 
     @property
     def definiteness(self) -> Definiteness:
@@ -280,7 +316,28 @@ def _of_factors(*factors: Definiteness) -> Definiteness:
 
 @public("mercer.kernels")
 class Product(_Binary):
-    """``left * right``, elementwise."""
+    """The product of two kernels, ``left * right``, value by value.
+
+    Samples are similar if they are similar in both parts.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        The parts.
+
+    See Also
+    --------
+    Sum : samples are similar if they are similar in one of two.
+    Power : a kernel times itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Cosine, Linear
+    >>> k = Linear() * Cosine()
+    >>> k.block(np.array([[3.0, 4.0]]))
+    array([[25.]])
+    """
 
     @property
     def definiteness(self) -> Definiteness:
@@ -296,7 +353,26 @@ class Product(_Binary):
 
 @public("mercer.kernels")
 class Scaled(Kernel):
-    """``factor * kernel`` with a factor >= 0."""
+    """A multiple of a kernel, ``factor * kernel``, with a factor >= 0.
+
+    Parameters
+    ----------
+    factor : float
+        The factor.
+    kernel : Kernel
+        The kernel.
+
+    See Also
+    --------
+    Sum : adds kernels with their factors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> (0.5 * Linear()).block(np.array([[3.0, 4.0]]))
+    array([[12.5]])
+    """
 
     def __init__(self, kernel: Kernel, factor: Any):
         self.kernel = kernel
@@ -327,7 +403,26 @@ class Scaled(Kernel):
 
 @public("mercer.kernels")
 class Power(Kernel):
-    """``kernel ** exponent`` with a whole exponent >= 1."""
+    """A power of a kernel, ``kernel ** exponent``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    exponent : int
+        A whole number >= 1.
+
+    See Also
+    --------
+    Polynomial : a power of products.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> (Linear() ** 2).block(np.array([[3.0, 4.0]]))
+    array([[625.]])
+    """
 
     def __init__(self, kernel: Kernel, exponent: int):
         self.kernel = kernel
@@ -358,7 +453,26 @@ class Power(Kernel):
 
 @public("mercer.kernels")
 class Normalized(Kernel):
-    r""":math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`; 0 where a diagonal value is not > 0."""
+    r"""A kernel with 1 on the diagonal, :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`.
+
+    Values are 0 where a diagonal value is not > 0. ``kernel.normalized()`` makes it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+
+    See Also
+    --------
+    Cosine : the linear kernel, normalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(2, gamma=1.0).normalized().block(np.array([[3.0, 4.0]]))
+    array([[1.]])
+    """
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
@@ -391,7 +505,30 @@ class Normalized(Kernel):
 
 @public("mercer.kernels")
 class OnColumns(Kernel):
-    """A kernel on some columns: numbers, names, a slice, a mask, or a view's name."""
+    """A kernel that looks at some of the columns.
+
+    ``kernel.on(columns)`` makes it, and so does ``@`` in text:
+    ``"rbf@[age, income]"``.
+
+    Parameters
+    ----------
+    columns : list of int or str, slice, mask or str
+        Numbers or names of columns, or the name of a view.
+    kernel : Kernel
+        The kernel.
+
+    See Also
+    --------
+    name_columns : gives names to groups of columns.
+    mercer.images.Views : computes features side by side, with names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> Linear().on([0]).block(np.array([[3.0, 4.0]]))
+    array([[9.]])
+    """
 
     def __init__(self, kernel: Kernel, columns: Any):
         self.kernel = kernel

@@ -38,7 +38,22 @@ def _affine(pair: Pair, gamma: float, coef0: float) -> NDArray:
 
 @public("mercer.kernels")
 class Linear(Kernel):
-    r""":math:`k(x, z) = x \cdot z`."""
+    r"""The linear kernel, :math:`k(x, z) = x \cdot z`.
+
+    It suits text, and data with more columns than samples.
+
+    See Also
+    --------
+    Cosine : the same for rows of length 1.
+    mercer.LinearSVC : a linear machine that needs no kernel values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Linear
+    >>> Linear().block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[11.]])
+    """
 
     takes_all_samples = True
     definiteness = Definiteness.POSITIVE
@@ -52,7 +67,31 @@ class Linear(Kernel):
 
 @public("mercer.kernels")
 class Polynomial(Kernel):
-    r""":math:`k(x, z) = (\gamma \, x \cdot z + r)^d`; ``coef0`` is :math:`r`."""
+    r"""The polynomial kernel, :math:`k(x, z) = (\gamma \, x \cdot z + r)^d`.
+
+    Parameters
+    ----------
+    degree : int, default=3
+        The exponent d.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    coef0 : float, default=0.0
+        The constant r. It decides how much products of few columns count; a negative
+        one makes the kernel indefinite from degree 2 on.
+
+    See Also
+    --------
+    Linear : degree 1.
+    Power : a power of any kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Polynomial
+    >>> k = Polynomial(degree=2, gamma=1.0, coef0=1.0)
+    >>> k.block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[144.]])
+    """
 
     takes_all_samples = True
 
@@ -88,7 +127,29 @@ class Polynomial(Kernel):
 
 @public("mercer.kernels")
 class Sigmoid(Kernel):
-    r""":math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`; not positive semi-definite."""
+    r"""The sigmoid kernel, :math:`k(x, z) = \tanh(\gamma \, x \cdot z + r)`.
+
+    It is not positive semi-definite: a fit ends at a stationary point, which may not be
+    the best.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    coef0 : float, default=0.0
+        The constant r.
+
+    See Also
+    --------
+    RBF : a better first choice, positive semi-definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.1).block(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+    array([[0.80049902]])
+    """
 
     takes_all_samples = True
     definiteness = Definiteness.INDEFINITE
@@ -110,15 +171,33 @@ class Sigmoid(Kernel):
 
 @public("mercer.kernels")
 class Cosine(Kernel):
-    r""":math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`; 0 where a norm is 0."""
+    r"""The cosine of an angle, :math:`k(x, z) = x \cdot z / (\|x\| \, \|z\|)`.
+
+    It is 0 where a norm is 0. It suits word counts of texts of different length.
+
+    See Also
+    --------
+    Linear : without the norms.
+    Normalized : does the same to any kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Cosine
+    >>> Cosine().block(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]))
+    array([[0.6]])
+    """
 
     takes_all_samples = True
     definiteness = Definiteness.POSITIVE
 
     @staticmethod
     def _inverse_norms(operand: Samples) -> NDArray:
-        norms = np.sqrt(_squared_norms(operand))
-        return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+        def make(own: Samples) -> NDArray:
+            norms = np.sqrt(_squared_norms(own))
+            return np.where(norms > 0, 1.0 / np.where(norms > 0, norms, 1.0), 0.0)
+
+        return operand.keep("inverse norms", make)
 
     def evaluate(self, pair: Pair) -> NDArray:
         left, right = map(self._inverse_norms, (pair.left, pair.right))

@@ -65,6 +65,16 @@ def parse(text: str, views: Mapping[str, Any] | None = None) -> Kernel:
 
     ``views`` maps names to the columns that ``@name`` stands for.  With None they stay
     names, for the names in the data or :func:`mercer.kernels.with_views`.
+
+    See Also
+    --------
+    Kernel : kernels as objects.
+
+    Examples
+    --------
+    >>> from mercer.kernels import parse
+    >>> parse("0.5 * rbf(gamma=2) + linear@[0:3]").children()[1]
+    OnColumns(columns=slice(0, 3, None), kernel=Linear())
     """
     kernel = _Parser(text, views).whole()
     return kernel if views is None else base.with_views(kernel, views)

@@ -20,7 +20,22 @@ __all__ = ["Custom", "Pairwise", "Precomputed", "call_function"]
 class Precomputed(Kernel):
     """The data are the kernel matrix itself.
 
-    It cannot be a part of a larger expression: combine the matrices instead.
+    A machine takes the square matrix of the training samples in ``fit``, and in
+    ``predict`` the matrix of new samples (rows) with training samples (columns). It
+    cannot be a part of a larger expression: combine the matrices instead.
+
+    See Also
+    --------
+    Custom : a function of two matrices of samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC
+    >>> X = np.array([[0.0], [1.0], [4.0], [5.0]])
+    >>> model = SVC(kernel="precomputed").fit(X @ X.T, [0, 0, 1, 1])
+    >>> model.predict(np.array([[4.5]]) @ X.T)
+    array([1])
     """
 
     def bind(self, X: Any) -> Kernel:
@@ -84,6 +99,23 @@ class Custom(Kernel):
     function : callable
         Takes two arrays, or CSR matrices if the samples are, and returns the matrix of
         values, dense or sparse.
+
+    See Also
+    --------
+    Pairwise : a function of two samples.
+    Precomputed : a matrix in place of a function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import SVC
+    >>> from mercer.kernels import RBF, Custom
+    >>> def cubic(X, Z):
+    ...     return (1 + X @ Z.T) ** 3
+    >>> X = np.array([[0.0], [1.0], [4.0], [5.0]])
+    >>> model = SVC(kernel=Custom(cubic) + RBF(gamma=1.0)).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[4.5]])
+    array([1])
     """
 
     def __init__(self, function: Callable[[Any, Any], Any]):
@@ -104,7 +136,8 @@ class Custom(Kernel):
     _takes = "matrices"
 
     def evaluate(self, pair: Pair) -> NDArray:
-        return call_function(self.function, pair.left.X, pair.right.X, pair.dtype)
+        left, right = pair.left.host.X, pair.right.host.X
+        return pair.from_host(call_function(self.function, left, right, pair.dtype))
 
     def diagonal(self, operand: Samples) -> NDArray:
         def blocks() -> Iterator[NDArray]:
@@ -127,14 +160,27 @@ class Pairwise(Custom):
     function : callable
         Takes two rows: arrays of shape (n_features,), or CSR matrices of shape
         (1, n_features) if the samples are sparse.
+
+    See Also
+    --------
+    Custom : a function of two matrices, many times faster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Pairwise
+    >>> k = Pairwise(lambda x, z: np.minimum(x, z).sum())
+    >>> k.block(np.array([[0.5, 0.5]]), np.array([[0.25, 0.75]]))
+    array([[0.75]])
     """
 
     _takes = "samples"
 
     def evaluate(self, pair: Pair) -> NDArray:
-        left, right = (_samples(side) for side in (pair.left, pair.right))
+        left, right = (_samples(side.host) for side in (pair.left, pair.right))
         values = [[self._value(x, z) for z in right] for x in left]
-        return _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
+        found = _finite(np.reshape(values, (len(left), len(right))), pair.dtype)
+        return pair.from_host(found)
 
     def diagonal(self, operand: Samples) -> NDArray:
         values = [self._value(x, x) for x in _samples(operand)]

@@ -28,10 +28,22 @@ class _Histogram(Kernel):
 
 @public("mercer.kernels")
 class AdditiveChi2(_Histogram):
-    r""":math:`k(x, z) = -\sum_k (x_k - z_k)^2 / (x_k + z_k)`.
+    r"""The additive χ² kernel, :math:`k(x, z) = -\sum_k (x_k - z_k)^2 / (x_k + z_k)`.
 
-    Conditionally positive definite only: an SVM may use it, since its coefficients
-    sum to 0.
+    It is for values that are not negative, such as histograms. It is conditionally
+    positive definite only; a machine may use it, since its coefficients sum to 0.
+
+    See Also
+    --------
+    Chi2 : its exponential, positive definite.
+    Intersection : another kernel for histograms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import AdditiveChi2
+    >>> AdditiveChi2().block(np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]]))
+    array([[-0.1978022]])
     """
 
     definiteness = Definiteness.CONDITIONAL
@@ -45,7 +57,27 @@ class AdditiveChi2(_Histogram):
 
 @public("mercer.kernels")
 class Chi2(_Histogram):
-    r""":math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`."""
+    r"""The χ² kernel, :math:`k(x, z) = e^{-\gamma \sum_k (x_k - z_k)^2 / (x_k + z_k)}`.
+
+    It is for values that are not negative, such as histograms.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        How fast similarity falls.
+
+    See Also
+    --------
+    AdditiveChi2 : without the exponential.
+    Intersection : another kernel for histograms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Chi2
+    >>> Chi2().block(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5], [0.2, 0.8]]))
+    array([[1.        , 0.82053214]])
+    """
 
     definiteness = Definiteness.POSITIVE
 
@@ -65,7 +97,21 @@ class Chi2(_Histogram):
 
 @public("mercer.kernels")
 class Intersection(_Histogram):
-    r""":math:`k(x, z) = \sum_k \min(x_k, z_k)`."""
+    r"""The histogram intersection, :math:`k(x, z) = \sum_k \min(x_k, z_k)`.
+
+    It is for values that are not negative, such as histograms.
+
+    See Also
+    --------
+    Chi2 : another kernel for histograms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Intersection
+    >>> Intersection().block(np.array([[0.5, 0.5]]), np.array([[0.2, 0.8]]))
+    array([[0.7]])
+    """
 
     definiteness = Definiteness.POSITIVE
 

@@ -1,19 +1,22 @@
 """The two sides of a kernel block, and what kernels ask of them.
 
 A kernel says what a block is in terms of a :class:`Pair`: inner products, distances and
-functions of them.  This module defines what each of these is, with plain NumPy in
-double precision.  Engines have pairs of their own, which compute the same on tiles,
-with compiled code or on other devices.
+functions of them.  This module defines what each of these is, with NumPy and SciPy in
+double precision.  It is also the quickest way for a few samples.  Engines have pairs of
+their own, which compute the same on tiles, with compiled code or on other devices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from functools import reduce
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 __all__ = [
     "Pair",
@@ -26,6 +29,8 @@ __all__ = [
 
 # Sparse matrices with at most this many entries, zeros included, are made dense.
 SMALL = 2**20
+# Stands for a sum of 0 in a denominator.
+TINY = np.finfo(np.float64).tiny
 
 
 class Samples:
@@ -39,6 +44,11 @@ class Samples:
     def X(self) -> Any:
         """The rows themselves."""
         return self._X
+
+    @property
+    def host(self) -> Samples:
+        """The same rows in the main memory, as NumPy or SciPy keeps them."""
+        return self
 
     @property
     def dtype(self) -> np.dtype:
@@ -58,7 +68,10 @@ class Samples:
         return self.keep(key, lambda own: Samples(contiguous(own.X[:, columns])))
 
     def keep(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
-        """Return ``make(self)``, a value for each row, computed at most once."""
+        """Return ``make(self.host)``, a value for each row, computed at most once.
+
+        ``make`` computes with NumPy; the result is where the pair computes.
+        """
         if key not in self._kept:
             self._kept[key] = make(self)
         return self._kept[key]
@@ -99,6 +112,10 @@ class Pair:
     def _restricted(self, columns: Any) -> Pair:
         return Pair(self.left.columns(columns), self.right.columns(columns))
 
+    def from_host(self, values: NDArray) -> NDArray:
+        """Return a NumPy array as an array of :attr:`xp`."""
+        return values
+
     def own(self, values: NDArray) -> NDArray:
         """Return ``values`` for the caller to change."""
         return values.copy()
@@ -115,11 +132,16 @@ class Pair:
         self, values: NDArray, exponent: int, scale: float = 1.0, shift: float = 0.0
     ) -> NDArray:
         """Return ``(scale * values + shift) ** exponent``, a whole number >= 0."""
-        return (scale * values + shift) ** exponent
+        base = scale * values + shift
+        # Few multiplications take less time than the power of a real number.
+        if exponent == 0:
+            return np.ones_like(base)
+        return reduce(np.multiply, repeat(base, exponent))
 
     def exponential(self, values: NDArray, gamma: float) -> NDArray:
         """Return ``exp(-gamma * values)`` for values >= 0."""
-        return np.exp(-gamma * values)
+        found = -gamma * values
+        return np.exp(found, out=found)
 
     def gaussian(self, gamma: float) -> NDArray:
         """Return ``exp(-gamma * squared distance)``."""
@@ -127,8 +149,12 @@ class Pair:
 
     def dots(self) -> NDArray:
         """Return the inner products of rows, shape (m, n)."""
-        X, Z = (side.X.astype(np.float64, copy=False) for side in self._sides())
-        return self.once("dots", lambda: _dense(X @ Z.T))
+
+        def make() -> NDArray:
+            X, Z = (side.X.astype(np.float64, copy=False) for side in self._sides())
+            return _dense(X @ Z.T)
+
+        return self.once("dots", make)
 
     def squared_distances(self, gamma: float = 1.0) -> NDArray:
         """Return the squared Euclidean distances of rows, shape (m, n).
@@ -137,11 +163,11 @@ class Pair:
         says how exact they must be.
         """
         del gamma
-        return self._sums("squared distances", lambda x, Z: (x - Z) ** 2)
+        return self._distances("sqeuclidean")
 
     def manhattan(self) -> NDArray:
         """Return the sums of ``|x_k - z_k|``, shape (m, n)."""
-        return self._sums("manhattan", lambda x, Z: np.abs(x - Z))
+        return self._distances("cityblock")
 
     def minima(self) -> NDArray:
         """Return the sums of ``min(x_k, z_k)``, shape (m, n)."""
@@ -150,30 +176,39 @@ class Pair:
     def chi2(self) -> NDArray:
         """Return the sums of ``(x_k - z_k)**2 / (x_k + z_k)``, where 0 / 0 is 0."""
 
-        def terms(x: NDArray, Z: NDArray) -> NDArray:
-            total = x + Z
-            return (x - Z) ** 2 / np.where(total > 0, total, 1.0)
+        def quotients(x: NDArray, z: NDArray) -> NDArray:
+            terms, total = x - z, x + z
+            terms *= terms
+            terms /= np.maximum(total, TINY, out=total)
+            return terms
 
-        return self._sums("chi2", terms)
+        return self._sums("chi2", quotients)
 
     def _sides(self) -> tuple[Samples, Samples]:
         return self.left, self.right
 
-    def _sums(self, key: str, terms: Callable[[NDArray, NDArray], NDArray]) -> NDArray:
-        """Return the sums over columns of terms of one row on the left and all right.
+    def _distances(self, metric: str) -> NDArray:
+        """Return distances of rows, from the differences of their entries."""
+        return self.once(metric, lambda: cdist(*self._dense_sides(), metric))
 
-        A zero in all rows on one side may stand beside a value on the other, so sparse
-        matrices are made dense.
-        """
+    def _sums(self, key: str, terms: Callable[[NDArray, NDArray], NDArray]) -> NDArray:
+        """Return the sums of terms of two entries, column by column."""
 
         def make() -> NDArray:
-            X, Z = (_dense(side.X).astype(np.float64) for side in self._sides())
-            sums = np.empty((len(X), len(Z)))
-            for x, row in zip(X, sums, strict=True):
-                row[:] = terms(x, Z).sum(axis=1)
+            X, Z = self._dense_sides()
+            sums = np.zeros((len(X), len(Z)))
+            for x, z in zip(X.T, Z.T, strict=True):
+                sums += terms(x[:, None], z)
             return sums
 
         return self.once(key, make)
+
+    def _dense_sides(self) -> Iterator[NDArray[np.float64]]:
+        """Yield both sides with their zeros: each may stand beside a value."""
+        for side in self._sides():
+            yield side.keep(
+                "dense", lambda own: _dense(own.X).astype(np.float64, copy=False)
+            )
 
 
 def as_matrix(X: Any) -> Any:

@@ -16,9 +16,29 @@ __all__ = ["RBF", "Laplacian"]
 
 @public("mercer.kernels")
 class RBF(Kernel):
-    r""":math:`k(x, z) = e^{-\gamma \|x - z\|^2}`, where :math:`\gamma = 1/2\sigma^2`.
+    r"""The Gaussian kernel, :math:`k(x, z) = e^{-\gamma \|x - z\|^2}`.
 
-    Give ``gamma`` or ``sigma``, not both.
+    It suits numbers on one scale, and is a good first choice.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto"} or float, default=None
+        How fast similarity falls with the distance. "scale", which None means too, is
+        1 / (n_features * X.var()), and "auto" is 1 / n_features.
+    sigma : float, default=None
+        The width in place of ``gamma``: :math:`\gamma = 1/2\sigma^2`.
+
+    See Also
+    --------
+    Laplacian : falls with the sum of absolute differences.
+    Chi2 : the same for histograms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> RBF(gamma=0.5).block(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]]))
+    array([[1.        , 0.36787944]])
     """
 
     takes_all_samples = True
@@ -50,7 +70,27 @@ class RBF(Kernel):
 
 @public("mercer.kernels")
 class Laplacian(Kernel):
-    r""":math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`."""
+    r"""The Laplacian kernel, :math:`k(x, z) = e^{-\gamma \sum_k |x_k - z_k|}`.
+
+    It is less sensitive to single large differences than the Gaussian kernel.
+
+    Parameters
+    ----------
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+
+    See Also
+    --------
+    RBF : falls with the squared distance, and is smooth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Laplacian
+    >>> k = Laplacian(gamma=0.5)
+    >>> k.block(np.array([[0.0, 0.0]]), np.array([[0.0, 0.0], [1.0, 1.0]]))
+    array([[1.        , 0.36787944]])
+    """
 
     takes_all_samples = True
     definiteness = Definiteness.POSITIVE

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, nu_svc
 from mercer.machines.base.classifier import KernelClassifier
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import fit_method
 
 __all__ = ["NuSVC"]
 
@@ -71,6 +71,11 @@ class NuSVC(KernelClassifier):
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -102,6 +107,12 @@ class NuSVC(KernelClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
     shape_fit_ : tuple of two int
+
+    See Also
+    --------
+    SVC : with a penalty C in place of nu.
+    NuSVR : regression with nu.
+    OneClassSVM : samples of one kind, with nu.
 
     References
     ----------
@@ -146,6 +157,7 @@ class NuSVC(KernelClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -168,6 +180,7 @@ class NuSVC(KernelClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 

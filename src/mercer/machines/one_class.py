@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.problem import DualProblem, Solution, one_class
 from mercer.engines.plan import Certified, Plan
 from mercer.machines.base.machine import SingleMachine
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import fit_method
 
 __all__ = ["OneClassSVM"]
 
@@ -57,6 +58,11 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -95,6 +101,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    SVDD : the smallest ball; the same machine for Gaussian kernels.
+    mercer.dask.DaskOneClassSVM : the same on a cluster.
+    mercer.plots.OneClassDisplay : draws the boundary.
+
     References
     ----------
     Schölkopf, Platt, Shawe-Taylor, Smola & Williamson, "Estimating the support of a
@@ -129,6 +141,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         max_iter: int = -1,
         shrinking: bool = True,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -143,6 +156,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         self.max_iter = max_iter
         self.shrinking = shrinking
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -172,6 +186,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return one_class(weight, self.nu)
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the signed distance from the boundary; positive is inside.
 
@@ -186,6 +201,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         check_is_fitted(self)
         return self._decisions(X).ravel()
 
+    @takes_card_arrays
     def score_samples(self, X: Any) -> NDArray:
         """Return the decision values without the offset.
 
@@ -199,6 +215,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         """
         return self.decision_function(X) + self.offset_
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return 1 for samples like those of the fit, -1 for others.
 

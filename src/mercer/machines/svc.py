@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, c_svc
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import fit_method
 
 __all__ = ["SVC"]
 
@@ -96,6 +96,11 @@ class SVC(KernelClassifier):
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -147,6 +152,15 @@ class SVC(KernelClassifier):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    NuSVC : a share of samples, nu, in place of C.
+    LinearSVC : the linear kernel, for very many samples.
+    MKLClassifier : learns the weights of several kernels.
+    OnlineSVC : learns from samples as they come.
+    mercer.selection.GridSearchCV : chooses C and gamma on shared kernel values.
+    mercer.dask.DaskSVC : the same on a cluster.
+
     References
     ----------
     Fan, Chen & Lin, "Working set selection using second order information for training
@@ -191,6 +205,7 @@ class SVC(KernelClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -213,6 +228,7 @@ class SVC(KernelClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 

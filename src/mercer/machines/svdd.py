@@ -15,11 +15,11 @@ from mercer.engines.cpu.pair import Operand
 from mercer.engines.plan import Certified, Plan
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import SingleMachine, Validated
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET
+from mercer.runtime.validation import QUIET, fit_method
 
 __all__ = ["SVDD"]
 
@@ -67,6 +67,11 @@ class SVDD(OutlierMixin, SingleMachine):
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -112,6 +117,11 @@ class SVDD(OutlierMixin, SingleMachine):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    OneClassSVM : a half-space; the same machine for Gaussian kernels.
+    mercer.plots.OneClassDisplay : draws the boundary.
+
     References
     ----------
     Tax & Duin, "Support vector data description", Machine Learning 54, 2004.
@@ -152,6 +162,7 @@ class SVDD(OutlierMixin, SingleMachine):
         max_iter: int = -1,
         shrinking: bool = True,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -167,6 +178,7 @@ class SVDD(OutlierMixin, SingleMachine):
         self.max_iter = max_iter
         self.shrinking = shrinking
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -235,6 +247,7 @@ class SVDD(OutlierMixin, SingleMachine):
         return -(self.radius_ + self.offset)
 
     @QUIET
+    @takes_card_arrays
     def center_distance(self, X: Any) -> NDArray:
         """Return the distances from the centre, in feature space.
 
@@ -257,6 +270,7 @@ class SVDD(OutlierMixin, SingleMachine):
             own = self.kernel_.diagonal(Operand(self._validate_for_predict(X)))
         return np.sqrt(np.maximum(0.0, own - 2.0 * along + self._center_norm))
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return radius plus offset minus distance; positive is inside.
 
@@ -271,6 +285,7 @@ class SVDD(OutlierMixin, SingleMachine):
         scores = self.score_samples(X)  # it checks that there was a fit
         return scores - self.offset_
 
+    @takes_card_arrays
     def score_samples(self, X: Any) -> NDArray:
         """Return minus the distances from the centre.
 
@@ -284,6 +299,7 @@ class SVDD(OutlierMixin, SingleMachine):
         """
         return -self.center_distance(X)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return 1 for samples inside the ball, -1 for others.
 

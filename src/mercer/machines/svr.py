@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
 from mercer.machines.base.machine import UNBOUNDED, SingleMachine
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import fit_method
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -27,6 +28,7 @@ class _Regressor(RegressorMixin, SingleMachine):
         "C": [Interval(Real, 0.0, None, closed="right")],
     }
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the value of each sample.
 
@@ -40,6 +42,22 @@ class _Regressor(RegressorMixin, SingleMachine):
         """
         check_is_fitted(self)
         return self._decisions(X).ravel()
+
+    @takes_card_arrays
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, :math:`R^2`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, y, sample_weight)
 
     def _bounds(self, weight: NDArray) -> NDArray:
         return np.minimum(self.C, UNBOUNDED) * weight
@@ -83,6 +101,11 @@ class SVR(_Regressor):
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -119,6 +142,13 @@ class SVR(_Regressor):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    NuSVR : finds epsilon from the share of samples outside.
+    LinearSVR : the linear kernel, for very many samples.
+    MKLRegressor : learns the weights of several kernels.
+    mercer.dask.DaskSVR : the same on a cluster.
+
     References
     ----------
     Smola & Schölkopf, "A tutorial on support vector regression", Statistics and
@@ -154,6 +184,7 @@ class SVR(_Regressor):
         max_iter: int = -1,
         shrinking: bool = True,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -169,6 +200,7 @@ class SVR(_Regressor):
         self.max_iter = max_iter
         self.shrinking = shrinking
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -233,6 +265,11 @@ class NuSVR(_Regressor):
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. ``cache_size`` is memory of the card then; "auto" is what is free
+        there, less a margin. A model can be fitted on one device and predict on
+        another: ``set_params(device="cpu")``.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -269,6 +306,11 @@ class NuSVR(_Regressor):
     shape_fit_ : tuple of two int
         Shape of the samples.
 
+    See Also
+    --------
+    SVR : with a given width of the tube.
+    NuSVC : classification with nu.
+
     References
     ----------
     Schölkopf, Smola, Williamson & Bartlett, "New support vector algorithms", Neural
@@ -304,6 +346,7 @@ class NuSVR(_Regressor):
         max_iter: int = -1,
         shrinking: bool = True,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -319,6 +362,7 @@ class NuSVR(_Regressor):
         self.max_iter = max_iter
         self.shrinking = shrinking
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 

@@ -37,6 +37,11 @@ class AblationDisplay(Display):
     lines_ : list of Line2D
     errorbars_ : list of ErrorbarContainer
 
+    See Also
+    --------
+    HeatMapDisplay : two parameters at once.
+    CurvesDisplay : any curves by name.
+
     Examples
     --------
     >>> from mercer.plots import AblationDisplay

@@ -33,6 +33,10 @@ class BarsDisplay(Display):
     bars_ : list of BarContainer
         One for each set.
 
+    See Also
+    --------
+    DotsDisplay : values close to each other.
+
     Examples
     --------
     >>> from mercer.plots import BarsDisplay

@@ -54,6 +54,11 @@ class ConvergenceDisplay(Display):
     lines_ : dict of str to list of Line2D
         The lines of each quantity, one for each fit.
 
+    See Also
+    --------
+    FitHistory : records a fit as it goes.
+    trace_fit : a history by fits with more and more steps.
+
     Examples
     --------
     >>> from mercer.plots import ConvergenceDisplay

@@ -13,6 +13,11 @@ from mercer.runtime.public import public
 
 __all__ = ["CurvesDisplay"]
 
+# Up to so many values have their own marks on a logarithmic axis, if each is larger
+# than the one before by this factor.
+MOST_MARKED = 6
+APART = 1.5
+
 
 @public("mercer.plots")
 class CurvesDisplay(Display):
@@ -31,6 +36,11 @@ class CurvesDisplay(Display):
     lines_ : list of Line2D
         One for each curve.
     legend_ : Legend or None
+
+    See Also
+    --------
+    AblationDisplay : scores of a search.
+    RocCurvesDisplay : ROC curves.
 
     Examples
     --------
@@ -105,6 +115,7 @@ class CurvesDisplay(Display):
         ends = [e for x, _ in self.curves.values() for e in (np.min(x), np.max(x))]
         if log_x:
             ax.set_xscale("log")
+            self._mark_few(ax)
         if log_y:
             ax.set_yscale("log")
         if min(ends) < max(ends):
@@ -119,3 +130,15 @@ class CurvesDisplay(Display):
         elif legend:
             self.legend_ = ax.legend()
         return self
+
+    def _mark_few(self, ax: Any) -> None:
+        """Mark the values themselves on a logarithmic axis, if they are few and apart.
+
+        Powers of ten, and what matplotlib writes between them, are further from what a
+        reader looks for, and can overlap.
+        """
+        values = np.unique(np.concatenate([x for x, _ in self.curves.values()]))
+        is_apart = bool(np.all(values[1:] >= APART * values[:-1]))
+        if len(values) <= MOST_MARKED and is_apart:
+            ax.set_xticks(values, [f"{value:,g}" for value in values])
+            ax.set_xticks([], minor=True)

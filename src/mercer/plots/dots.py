@@ -27,6 +27,10 @@ class DotsDisplay(BarsDisplay):
     dots_ : list of Line2D
         One for each set.
 
+    See Also
+    --------
+    BarsDisplay : values from zero.
+
     Examples
     --------
     >>> from mercer.plots import DotsDisplay

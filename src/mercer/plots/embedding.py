@@ -38,6 +38,11 @@ class EmbeddingDisplay(Display):
         One for each class, or a single one without classes.
     colorbar_ : Colorbar or None
 
+    See Also
+    --------
+    mercer.KernelPCA : an embedding.
+    mercer.KernelKMeans : clusters to colour it by.
+
     Examples
     --------
     >>> from sklearn.decomposition import PCA

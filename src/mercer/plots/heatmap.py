@@ -50,6 +50,10 @@ class HeatMapDisplay(Display):
         The frame.
     colorbar_ : Colorbar or None
 
+    See Also
+    --------
+    AblationDisplay : lines in place of a map.
+
     Examples
     --------
     >>> from mercer.plots import HeatMapDisplay

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.runtime.progress import FitCallback
 from mercer.runtime.public import public
 
 __all__ = ["FitHistory", "trace_fit"]
 
 
 @public("mercer.plots")
-class FitHistory:
+class FitHistory(FitCallback):
     """A callback of scikit-learn that keeps the reports of a fit: its gap and the time.
 
     Parameters
@@ -31,6 +32,11 @@ class FitHistory:
     history : dict of str to list
         "report" (1, 2, ...), "seconds" since the start, and all numbers of the reports,
         such as "gap". Each fit starts a new history.
+
+    See Also
+    --------
+    trace_fit : a history with objective and accuracy, by several fits.
+    ConvergenceDisplay : draws a history.
 
     Examples
     --------
@@ -54,22 +60,13 @@ class FitHistory:
         self.history = {}
         self._started = self.clock()
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any, **kwargs: Any) -> None:
-        """Do nothing."""
-
-    def on_fit_task_end(
-        self, estimator: Any, context: Any, *, metadata: Any = None, **kwargs: Any
-    ) -> bool:
+    def receive(self, estimator: Any, task: str, metadata: dict[str, Any]) -> bool:
         """Keep the numbers of a report; never ask the fit to stop."""
-        if metadata:
-            count = len(self.history.get("report", ())) + 1
-            numbers = {"report": count, "seconds": self.clock() - self._started}
-            for name, value in {**numbers, **metadata}.items():
-                if isinstance(value, int | float | np.number):
-                    self.history.setdefault(name, []).append(float(value))
+        count = len(self.history.get("report", ())) + 1
+        numbers = {"report": count, "seconds": self.clock() - self._started}
+        for name, value in {**numbers, **metadata}.items():
+            if isinstance(value, int | float | np.number):
+                self.history.setdefault(name, []).append(float(value))
         return False
 
 
@@ -102,6 +99,11 @@ def trace_fit(
     dict of str to ndarray
         "n_iter", "gap", "dual_gap", "objective" and "accuracy" (the ``score``), up to
         the first model that converged.
+
+    See Also
+    --------
+    FitHistory : records the gap of one fit as it goes.
+    ConvergenceDisplay : draws a history.
 
     Examples
     --------

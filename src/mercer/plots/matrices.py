@@ -41,6 +41,10 @@ class KernelMatrixDisplay(Display):
         Lines between classes.
     colorbar_ : Colorbar
 
+    See Also
+    --------
+    mercer.gram_matrix : the matrix itself.
+
     Examples
     --------
     >>> from mercer.datasets import make_clouds

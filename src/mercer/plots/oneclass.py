@@ -55,6 +55,10 @@ class OneClassDisplay(Display):
     others_ : PathCollection or None
         The further samples.
 
+    See Also
+    --------
+    DecisionRegionsDisplay : regions of classes.
+
     Examples
     --------
     >>> from mercer import SVDD

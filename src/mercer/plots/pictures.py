@@ -52,6 +52,10 @@ class ImageGalleryDisplay(Display):
     captions_ : list of Text
     row_names_ : list of Text
 
+    See Also
+    --------
+    HeatMapDisplay : which classes are mixed up.
+
     Examples
     --------
     >>> from mercer.datasets import load_digits

@@ -66,6 +66,10 @@ class DecisionRegionsDisplay(Display):
     free_, bound_ : PathCollection or None
         Rings around the support vectors.
 
+    See Also
+    --------
+    OneClassDisplay : the boundary of a one-class machine.
+
     Examples
     --------
     >>> from mercer import SVC

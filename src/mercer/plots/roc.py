@@ -35,6 +35,10 @@ class RocCurvesDisplay(Display):
     chance_ : Line2D
         The diagonal.
 
+    See Also
+    --------
+    mercer.selection.cross_val_decision : decision values of samples not seen.
+
     Examples
     --------
     >>> from mercer.plots import RocCurvesDisplay

@@ -36,6 +36,11 @@ class KernelWeightsDisplay(BarsDisplay):
     bars_ : list of BarContainer
         One for each set.
 
+    See Also
+    --------
+    mercer.MKLClassifier : learns the weights.
+    BarsDisplay : any values by name.
+
     Examples
     --------
     >>> from mercer.plots import KernelWeightsDisplay

@@ -1,7 +1,12 @@
-"""Arrays of samples and coefficients: dense, sparse, or of objects."""
+"""Arrays of samples and coefficients: dense, sparse, of objects, or on a card."""
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -10,11 +15,19 @@ from scipy import sparse
 
 __all__ = [
     "as_dense",
+    "device_for",
     "frozen",
     "is_numeric",
+    "is_on_card",
+    "like",
     "refuse_other_things",
+    "takes_card_arrays",
     "things",
+    "to_host",
 ]
+
+# The number by which DLPack names CUDA devices.
+CUDA = 2
 
 
 def is_numeric(X: Any) -> bool:
@@ -62,3 +75,102 @@ def frozen(values: Any) -> Any:
 def as_dense(values: Any) -> NDArray:
     """Return a sparse matrix or an array as an array."""
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
+
+
+def is_on_card(values: Any) -> bool:
+    """Tell whether values are an array, dense or sparse, on a graphics card."""
+    if isinstance(values, np.ndarray):
+        return False
+    if _library(values) == "cupyx":  # its sparse matrices do not know DLPack
+        return True
+    try:
+        return values.__dlpack_device__()[0] == CUDA
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
+        return False
+
+
+def to_host(values: Any) -> Any:
+    """Return an array on a card as an array in the main memory; others as they are."""
+    if not is_on_card(values):
+        return values
+    if _library(values) in ("cupy", "cupyx"):
+        return values.get()
+    if hasattr(values, "detach"):  # tensors of PyTorch may carry gradients
+        values = values.detach()
+    return importlib.import_module("cupy").from_dlpack(values).get()
+
+
+def like(model: Any, values: Any) -> Any:
+    """Return computed values as the kind of array that ``model`` is.
+
+    For an array on a card that is an array of the same library on the same card. What
+    is not an array of numbers, such as names of classes, stays as it is.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
+        return values
+    if not is_on_card(model):
+        return values
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(_card_number(model)):
+        found = cupy.asarray(values)
+        if _library(model) in ("cupy", "cupyx"):
+            return found
+        if hasattr(model, "__array_namespace__"):
+            return model.__array_namespace__().from_dlpack(found)
+        return sys.modules[_library(model)].from_dlpack(found)
+
+
+def device_for(device: str, *arrays: Any) -> str:
+    """Return the device that computes: arrays on a card choose their card.
+
+    A device other than the processor is not changed: results go back to where the
+    arrays are.
+    """
+    for values in arrays:
+        if device == "cpu" and is_on_card(values):
+            return f"cuda:{_card_number(values)}"
+    return device
+
+
+def takes_card_arrays(method: Callable) -> Callable:
+    """Decorate a method of an estimator so that arrays may be on a card.
+
+    They are copied to the main memory, where they are validated, and the estimator
+    computes on their card, unless its ``device`` names another one. A result is of the
+    kind of the samples, which are the first argument.
+    """
+
+    @wraps(method)
+    def taking(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        given = (X, *args, *kwargs.values())
+        if not any(map(is_on_card, given)):
+            return method(self, X, *args, **kwargs)
+        if not hasattr(self, "device"):
+            raise ValueError(
+                f"The data are on a graphics card, and {type(self).__name__} computes "
+                "on the processor. Pass arrays in the main memory, such as X.get() of "
+                "CuPy or X.cpu() of PyTorch."
+            )
+        there = copy(self)
+        there.device = device_for(self.device, *given)
+        others = {name: to_host(value) for name, value in kwargs.items()}
+        found = method(there, to_host(X), *map(to_host, args), **others)
+        if found is not there:
+            return like(X, found)
+        # One assignment, so that an interrupt leaves the old model or the new one.
+        self.__dict__ = {**vars(there), "device": self.device}
+        return self
+
+    return taking
+
+
+def _card_number(values: Any) -> int:
+    """Return the number of the card that an array is on."""
+    if _library(values) == "cupyx":
+        return values.data.device.id
+    return values.__dlpack_device__()[1]
+
+
+def _library(values: Any) -> str:
+    """Return the name of the package that an object's class comes from."""
+    return type(values).__module__.partition(".")[0]

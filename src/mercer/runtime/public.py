@@ -16,7 +16,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["FORMER_MODULES", "accept_former_modules", "former_names", "public"]
+__all__ = [
+    "FORMER_MODULES",
+    "accept_former_modules",
+    "defined_in",
+    "former_names",
+    "public",
+]
 
 Thing = TypeVar("Thing", bound=Any)
 
@@ -54,15 +60,23 @@ def public(package: str) -> Callable[[Thing], Thing]:
     return named
 
 
+def defined_in(thing: Any) -> str | None:
+    """Return the module that defines a public thing; None for anything else."""
+    try:
+        return _DEFINED_IN.get(thing)
+    except TypeError:  # a class or a function can be hashed
+        return None
+
+
 def former_names(thing: Any) -> set[str]:
     """Return the full names that files of earlier versions use for a public thing."""
-    defined_in = _DEFINED_IN.get(thing)
-    if defined_in is None:
+    module = _DEFINED_IN.get(thing)
+    if module is None:
         return set()
-    modules = {defined_in} | {
-        former + defined_in.removeprefix(present)
+    modules = {module} | {
+        former + module.removeprefix(present)
         for former, present in FORMER_MODULES.items()
-        if defined_in == present or defined_in.startswith(f"{present}.")
+        if module == present or module.startswith(f"{present}.")
     }
     return {f"{module}.{thing.__name__}" for module in modules}
 

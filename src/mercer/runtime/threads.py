@@ -8,19 +8,24 @@ Fits that run at the same time share the cores: all take their workers from one 
 and a fit that finds the cores busy works in the thread that called it.  More threads
 than cores would slow a fit down: each time a worker returns its result, the caller may
 have to wait for the interpreter's lock.
+
+Many workers stay for a while when a fit has ended, since another one often follows, and
+starting a thread for each of many cores can take longer than a short fit.  They end
+before the process forks and when it ends, and what they keep is freed after each fit.
 """
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -29,10 +34,17 @@ from joblib import cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Threads", "one_blas_thread"]
+__all__ = ["Threads", "memory_of_thread", "one_blas_thread"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+# Seconds after which a worker without work ends.
+IDLE_SECONDS = 30.0
+# So many workers end with each fit.  They start in no time, and the system puts new
+# threads on the cores that have least to do, while threads that wake up often share a
+# core for a while: beside other work, fits of 0.2 s took a fifth longer on two cores.
+FEW_WORKERS = 4
 
 
 @cache
@@ -169,19 +181,32 @@ class _Here(threading.local):
     worker_of: Threads | None = None  #: the pool it works for, if it is a worker
     depth = 0  #: how many pools it has opened, one inside the other
 
+    def __init__(self) -> None:
+        self.memory: dict[Hashable, Any] = {}
+
 
 _here = _Here()
 
 
+def memory_of_thread() -> dict[Hashable, Any]:
+    """Return what the current thread keeps from item to item, such as large arrays.
+
+    A worker keeps it until the fit or prediction has ended.
+    """
+    return _here.memory
+
+
 class _Crew:
-    """The worker threads of the process; they exist while a fit or prediction runs."""
+    """The worker threads of the process, which wait for work while no fit runs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         # Weak references: a pool that an interrupt kept from leaving is not counted on.
         self._open: WeakSet[Threads] = WeakSet()
         self._orders: SimpleQueue[_Run | None] = SimpleQueue()
-        self._members: list[threading.Thread] = []
+        #: what each worker keeps, by its thread
+        self._members: dict[threading.Thread, dict[Hashable, Any]] = {}
+        self._n_staying = 0  #: members that have not been told to end
         self._n_ordered = 0  #: orders that no worker has carried out yet
 
     def enter(self, threads: Threads) -> None:
@@ -190,19 +215,25 @@ class _Crew:
             self._open.add(threads)
 
     def leave(self, threads: Threads) -> None:
-        """Forget a pool; after the last one the workers end."""
+        """Forget a pool; after the last one, few workers end and many keep nothing."""
+        ended: list[threading.Thread] = []
         with self._lock:
             self._open.discard(threads)
-            ended: list[threading.Thread] = []
             if not self._open:
-                ended, self._members = self._members, []
-                for _ in ended:
-                    self._orders.put(None)
-                # A worker that is still busy takes its order from this queue.
-                self._orders, self._n_ordered = SimpleQueue(), 0
+                if self._n_staying <= FEW_WORKERS:
+                    ended = self._dismiss()
+                for memory in self._members.values():
+                    memory.clear()
         if _here.worker_of is None:  # a worker cannot wait for itself
             for member in ended:
                 member.join()
+
+    def _dismiss(self) -> list[threading.Thread]:
+        """Tell all workers to end, and return them."""
+        for _ in range(self._n_staying):
+            self._orders.put(None)
+        self._n_staying = 0
+        return list(self._members)
 
     def take(self, threads: Threads, wanted: int) -> int:
         """Return how many threads may work for a pool now, at least one.
@@ -228,35 +259,69 @@ class _Crew:
 
         The crew has no more threads than may be at work.  A worker that has found no
         more items counts as busy for another moment; without a limit a new thread would
-        be started in that moment, with scratch memory of its own.
+        be started in that moment, with scratch memory of its own.  Workers that an
+        earlier fit with more threads has left end, for the same reason: work would go
+        round among all of them.
         """
         with self._lock:
             counts = [threads.count for threads in self._open]
             size = max(min(_cores(), sum(counts)), max(counts, default=1))
             self._n_ordered += n_workers
+            while self._n_staying > size:
+                self._n_staying -= 1
+                self._orders.put(None)
             # Workers start before there is something to do: one that works already
             # would keep this thread from starting the others.
-            while len(self._members) < min(size, self._n_ordered):
+            while self._n_staying < min(size, self._n_ordered):
                 # A daemon: workers of a pool that was never closed must not keep the
                 # process from ending.
                 member = threading.Thread(
                     target=self._serve, args=[self._orders], daemon=True,
-                    name=f"mercer_{len(self._members)}",
+                    name=f"mercer_{self._n_staying}",
                 )  # fmt: skip
-                self._members.append(member)
+                self._members[member] = {}
+                self._n_staying += 1
                 member.start()
             for _ in range(n_workers):
                 self._orders.put(run)
 
     def _serve(self, orders: SimpleQueue[_Run | None]) -> None:
-        """Be a worker: carry out orders until there will be none."""
+        """Be a worker: carry out orders until told to end, or idle for long."""
         _be_quiet()
-        while (run := orders.get()) is not None:
+        own = threading.current_thread()
+        _here.memory = self._members[own]
+        while True:
+            try:
+                run = orders.get(timeout=IDLE_SECONDS)
+            except Empty:
+                with self._lock:
+                    if self._n_ordered:
+                        continue
+                    self._n_staying -= 1
+                    del self._members[own]
+                return
+            if run is None:
+                break
             run.work()
             del run  # it holds items and results
             with self._lock:
-                if orders is self._orders:
-                    self._n_ordered -= 1
+                self._n_ordered -= 1
+        with self._lock:
+            del self._members[own]
+
+    def end(self) -> None:
+        """Let all workers end, unless a fit or prediction runs."""
+        # A signal may have stopped this very thread while it held the lock.
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._open:
+                return
+            members = self._dismiss()
+        finally:
+            self._lock.release()
+        for member in members:
+            member.join()
 
     def forget(self) -> None:
         """Start again in a forked process, which has none of the threads."""
@@ -264,8 +329,9 @@ class _Crew:
 
 
 _crew = _Crew()
+atexit.register(_crew.end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crew.forget)
+    os.register_at_fork(before=_crew.end, after_in_child=_crew.forget)
 
 
 class _Run:

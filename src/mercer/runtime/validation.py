@@ -1,11 +1,15 @@
-"""Validation of samples and targets that says where a wrong value is.
+"""How a fit begins, and what is left of it if it fails.
 
-The checks and their messages are scikit-learn's. An error about the data begins with
-the place of the first wrong value, and with what to do about it.
+A fit checks its parameters, samples and targets, and if a check or anything after it
+fails, the estimator is what it was before.  The checks and their messages are
+scikit-learn's. An error about the data begins with the place of the first wrong value,
+and with what to do about it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -14,11 +18,16 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import validation
 
+from mercer.runtime.arrays import takes_card_arrays
+from mercer.runtime.scikit_learn import fit_context
+
 __all__ = [
     "QUIET",
+    "all_or_nothing",
     "as_in_fit",
     "check_finite",
     "check_square",
+    "fit_method",
     "validate_data",
     "validate_new_samples",
     "validate_samples",
@@ -27,6 +36,33 @@ __all__ = [
 NOTHING = "no_validation"  # what scikit-learn passes for an argument that is not given
 # Values that are checked at a time, so that checking large data needs little memory.
 AT_ONCE = 1 << 20
+
+
+def all_or_nothing(method: Callable) -> Callable:
+    """Decorate a method so that it changes nothing if it fails or is interrupted.
+
+    The attributes from before the call are restored, so that the estimator is again
+    what an earlier fit made of it, or not fitted.  The method may set and delete
+    attributes; it must replace their values rather than change them in place.
+    """
+
+    @wraps(method)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            # A single assignment, so that a second interrupt cannot come in between.
+            self.__dict__ = before
+            raise
+
+    return whole
+
+
+def fit_method(fit: Callable) -> Callable:
+    """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
+    checked = fit_context(prefer_skip_nested_validation=True)(fit)
+    return all_or_nothing(takes_card_arrays(checked))
 
 
 def validate_data(

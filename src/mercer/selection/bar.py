@@ -13,8 +13,8 @@ __all__ = ["Bar"]
 class Bar(ProgressBar):
     """Counts fits and names the best candidate.
 
-    Nothing is shown unless ``verbose``; with ``verbose`` of 2 and more, or where no bar
-    can be drawn, lines of text are written.
+    With ``verbose`` of 2 and more, or where no bar can be drawn, lines of text are
+    written.
     """
 
     def __init__(self, name: str, total: int, verbose: int):

@@ -131,7 +131,7 @@ def weight_name(estimator: Any) -> str:
 def group_of(estimator: Any, params: dict[str, Any]) -> Any:
     """Return a key that is equal for candidates that see the same samples."""
     machine = last_of(estimator)
-    kind = (machine._takes_targets, machine._is_precomputed())
+    kind = (machine._takes_targets, machine._is_precomputed(), machine.device)
     if not isinstance(estimator, Pipeline):
         return kind
     last = estimator.steps[-1][0]

@@ -17,9 +17,8 @@ from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import num_samples, safe_indexing
 from mercer.runtime.threads import Threads
-from mercer.selection.bar import Bar
 from mercer.selection.candidates import MACHINES, Request
-from mercer.selection.evaluation import Evaluation
+from mercer.selection.evaluation import Evaluation, bar_of
 from mercer.selection.search import GridSearchCV
 
 __all__ = [
@@ -71,6 +70,11 @@ def validation_curve(
     Returns
     -------
     train_scores, test_scores : ndarray of shape (n_values, n_folds)
+
+    See Also
+    --------
+    svm_path : the solutions themselves.
+    mercer.plots.CurvesDisplay : draws curves.
 
     Examples
     --------
@@ -159,6 +163,11 @@ def svm_path(
         The solutions by ascending C, each with a fitted model that is certified to its
         ``tol``.
 
+    See Also
+    --------
+    validation_curve : scores on folds.
+    GridSearchCV : C together with other parameters.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -221,7 +230,7 @@ def _models(
 ) -> dict[tuple[int, int], Any]:
     """Return fitted models by candidate and split."""
     total = len(candidates) * len(request.splits)
-    with Bar(name, total, verbose) as bar, Threads(n_jobs) as threads:
+    with bar_of(name, total, verbose) as bar, Threads(n_jobs) as threads:
         evaluation = Evaluation(request, threads, bar)
         evaluation.run(candidates)
     for model, _ in evaluation.models.values():
@@ -267,6 +276,10 @@ def cross_val_decision(
     -------
     ndarray of shape (n_samples,) or (n_samples, n_classes)
 
+    See Also
+    --------
+    mercer.plots.RocCurvesDisplay : draws ROC curves of such values.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -295,7 +308,7 @@ def cross_val_decision(
         clone(estimator), X, y, splits, None, fit_params, {}, False, "raise",
         cache_size, keeps_models=True,
     )  # fmt: skip
-    with Bar("cross_val_decision", len(splits), verbose) as bar:
+    with bar_of("cross_val_decision", len(splits), verbose) as bar:
         with Threads(n_jobs) as threads:
             evaluation = Evaluation(request, threads, bar)
             evaluation.run([{}])
@@ -373,6 +386,11 @@ def holdout_search(
     Returns
     -------
     HoldoutResult
+
+    See Also
+    --------
+    GridSearchCV : folds in place of one validation part.
+    mercer.datasets.train_validation_test_split : makes the parts.
 
     Examples
     --------

@@ -13,7 +13,8 @@ import pickle
 import textwrap
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
@@ -25,14 +26,13 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
 from mercer.core.problem import Solution
-from mercer.core.tiles import gather_square
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.solve import certified, tries_single
+from mercer.engines.cpu.small import is_tiny
+from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
-from mercer.engines.plan import Plan, Settings
-from mercer.kernels.base import Definiteness, Kernel
-from mercer.kernels.pair import dense_if_small
+from mercer.engines.plan import Plan, Settings, certified
+from mercer.kernels.base import Definiteness, Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
@@ -57,9 +57,15 @@ from mercer.selection.candidates import (
     weight_name,
 )
 from mercer.selection.path import Answers, Entry, Job, Unit, jobs_of, solve_job
-from mercer.selection.stored import GramMaker, SharedGram, bytes_of_parts, exact_bytes
+from mercer.selection.stored import (
+    GramMaker,
+    SharedGram,
+    bytes_of_parts,
+    exact_bytes,
+    small_gram,
+)
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "bar_of"]
 
 # The part of the work of a fit that is solving, for the bar.
 SOLVING = 0.8
@@ -75,6 +81,11 @@ STATED_BY = (
 )
 
 
+def bar_of(name: str, total: int, verbose: int) -> AbstractContextManager[Bar | None]:
+    """Return a bar for so many fits, or None in its place if nobody wants to see it."""
+    return Bar(name, total, verbose) if verbose else nullcontext()
+
+
 class NotPrecise(ArithmeticError):
     """Says that the precision of the matrix is not enough to certify a solution."""
 
@@ -82,7 +93,7 @@ class NotPrecise(ArithmeticError):
 class Evaluation:
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
-    def __init__(self, request: Request, threads: Threads, bar: Bar):
+    def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         #: fitted models, if they are kept, and the test samples as they see them
@@ -92,6 +103,7 @@ class Evaluation:
         self.n_grams = 0
         self._threads = threads
         self._bar = bar
+        self._room: int | None = None  # bytes that shrinking may copy
         # Threads begin with scikit-learn's defaults.
         self._config = get_config()
         self._counted: dict[tuple[int, int], float] = {}  # parts of fits, for the bar
@@ -185,10 +197,17 @@ class Evaluation:
         """Evaluate units, several at a time if one alone leaves threads idle."""
         if not units:
             return
-        n = samples.X.shape[0]
+        device = units[0].entries[0].model.device
+        if device != "cpu":
+            self._run_on_card(samples, units, device)
+            return
+        n, allowed = samples.X.shape[0], self._cache_size(units)
+        if allowed == "auto" and is_tiny(samples.X, n) and not samples.is_matrix:
+            self._run_tiny(samples, units)
+            return
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
-        allowed, budget = self._budget(units)
+        budget = budget_bytes(allowed)
         squares = self._threads.count * self._largest_part(samples, dtype)
         tiles = budget // TILES_PART
         left = budget - whole - squares - tiles
@@ -198,22 +217,19 @@ class Evaluation:
                 f"its parts need {(whole + squares + tiles) / 2**20:.0f} MB, but "
                 f"cache_size={allowed!r} allows {budget / 2**20:.0f} MB"
             )
-            for unit in units:
-                for entry in unit.entries:
-                    self._plain(entry.candidate, entry.split, reason)
+            self._all_plain(units, reason)
             return
         keeps = False
         if len(units) > 1 and not samples.is_matrix:
             parts = bytes_of_parts([unit.kernel for unit in units], n)
             keeps = parts <= left
             left -= parts if keeps else 0
-        maker: Any = None
+        make: Any = None
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
-            X = samples.X
-            if not any(kernel.is_custom() for kernel in kernels):
-                X = dense_if_small(X)  # as a fit does
+            X = seen_by(kernels, samples.X)
             maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
+            make = maker.make
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
@@ -221,7 +237,42 @@ class Evaluation:
         # The remaining memory is for the copies that shrinking makes.
         self._room = left // max(self._threads.count, WORKERS)
         for begin in range(0, len(units), at_once):
-            self._run_batch(units[begin : begin + at_once], maker)
+            self._run_batch(units[begin : begin + at_once], make)
+
+    def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
+        """Evaluate units of so few samples that kernels need not share distances."""
+        at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
+        kernels = [unit.kernel for unit in units]
+        make = partial(small_gram, seen_by(kernels, samples.X))
+        for begin in range(0, len(units), at_once):
+            self._run_batch(units[begin : begin + at_once], make)
+
+    def _run_on_card(self, samples: Samples, units: list[Unit], device: str) -> None:
+        """Evaluate units on a graphics card, one after the other."""
+        # What a card needs is loaded only when one is asked for.
+        from mercer.engines.cuda.card import card_of
+        from mercer.selection.on_card import CardGrams
+
+        dtype = samples.X.dtype if samples.is_matrix else self._dtype(units)
+        allowed = self._cache_size(units)
+        try:
+            kernels = [unit.kernel for unit in units]
+            maker = CardGrams(
+                card_of(device), samples, kernels, dtype, self._threads, allowed
+            )
+            reason = maker.why_no_room()
+        except Exception as error:
+            reason = f"the graphics card cannot be used: {_told(error)}"
+        if reason is not None:
+            self._all_plain(units, reason)
+            return
+        for unit in units:
+            self._run_batch([unit], maker.make, maker.solve)
+
+    def _all_plain(self, units: list[Unit], reason: str) -> None:
+        for unit in units:
+            for entry in unit.entries:
+                self._plain(entry.candidate, entry.split, reason)
 
     def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
         """Return the memory of what a thread copies of a Gram matrix.
@@ -239,17 +290,13 @@ class Evaluation:
         most = max(train * train, rows * n)
         return most * dtype.itemsize + exact_bytes(train)
 
-    def _budget(self, units: list[Unit]) -> tuple[float | str, int]:
-        """Return the ``cache_size`` that applies, and how many bytes it allows.
-
-        If the search has none, it is the smallest of the machines.
-        """
+    def _cache_size(self, units: list[Unit]) -> float | str:
+        """Return that of the search, or else the smallest of the machines."""
         own = self.request.cache_size
         models = [entry.model for unit in units for entry in unit.entries]
         sizes = {m.cache_size for m in models} if own == "auto" else {own}
         numbers = [size for size in sizes if size != "auto"]
-        allowed = min(numbers) if numbers else "auto"
-        return allowed, budget_bytes(allowed)
+        return min(numbers) if numbers else "auto"
 
     def _dtype(self, units: list[Unit]) -> np.dtype:
         """Choose the precision of the Gram matrix as a fit would."""
@@ -260,16 +307,26 @@ class Evaluation:
             return np.dtype(np.float32)
         return X.dtype
 
-    def _run_batch(self, units: list[Unit], maker: GramMaker) -> None:
+    def _run_batch(
+        self,
+        units: list[Unit],
+        make: Callable[[Kernel], SharedGram] | None,
+        solve_all: Callable[[list[Job], NDArray], Answers] | None = None,
+    ) -> None:
+        """Evaluate units on Gram matrices that are made, or given as the samples.
+
+        Threads solve one job after the other, unless there is a function that solves
+        all jobs at once.
+        """
         entries = []
         jobs: list[Job] = []
         for unit in units:
             began = time.perf_counter()
-            if unit.samples.is_matrix:
+            if make is None:
                 unit.gram = SharedGram.given(unit.samples.X)
             else:
-                unit.gram = maker.make(unit.kernel)
-                self.n_grams += 1
+                unit.gram = make(unit.kernel)
+                self.n_grams += not unit.samples.is_matrix
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
@@ -284,8 +341,10 @@ class Evaluation:
         answers: Answers = {}
 
         def solve(job: Job) -> None:
-            found = solve_job(job, self._threads.stop, self._room)
-            answers.update(found)
+            answers.update(solve_job(job, self._threads.stop, self._room))
+            count(job)
+
+        def count(job: Job) -> None:
             self._count(
                 (entry.candidate, entry.split, SOLVING / n_problems[id(entry)])
                 for chain in job.chains
@@ -294,7 +353,12 @@ class Evaluation:
 
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
-        self._threads.map(solve, jobs)
+        if solve_all is None:
+            self._threads.map(solve, jobs)
+        else:
+            answers.update(solve_all(jobs, self._threads.stop))
+            for job in jobs:
+                count(job)
         self._threads.map(
             lambda together: self._finish(*together, answers), _by_fold(units)
         )
@@ -446,6 +510,8 @@ class Evaluation:
 
         The lock is taken once for all of them: threads would often wait for it.
         """
+        if self._bar is None:
+            return
         more = 0.0
         with self._counting:
             for c, split, part in parts:
@@ -456,6 +522,8 @@ class Evaluation:
 
     def _note(self, c: int, split: int, result: dict[str, Any]) -> None:
         self.results[c, split] = result
+        if self._bar is None:
+            return
         self._count([(c, split, 1.0)])
         n_splits = len(self.request.splits)
         mine = [self.results.get((c, k)) for k in range(n_splits)]
@@ -554,16 +622,13 @@ def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) ->
         n_machines = len(together[0].weights)
         sums = np.zeros((len(together) * n_machines, len(new)))
         for samples, machines in _parts(fold, together[0].plan):
-            values = np.empty((len(new), len(samples)), dtype=gram.matrix.dtype)
-            gather_square(gram.matrix, new, samples.astype(np.uint64), 0, values)
-            weights = np.empty(
-                (len(together) * len(machines), len(samples)), dtype=values.dtype
-            )
+            shape = len(together) * len(machines), len(samples)
+            weights = np.empty(shape, dtype=gram.matrix.dtype)
             target = []
             for e, entry in enumerate(together):
                 for k, (t, rows) in enumerate(machines):
                     weights[e * len(machines) + k] = entry.weights[t][rows]
                     target.append(e * n_machines + t)
-            sums[target] += weights @ values.T
+            sums[target] += gram.times(weights, new, samples)
         for entry, own in zip(together, np.split(sums, len(together)), strict=True):
             entry.model._known = (*entry.model._known, (X, own.T))

@@ -9,7 +9,6 @@ mass that the clipped solution lacks is added where the gradient asks for it mos
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,6 +42,7 @@ from mercer.engines.cpu.solve import (
     SAFETY,
 )
 from mercer.kernels.base import Kernel
+from mercer.runtime.threads import memory_of_thread
 from mercer.selection.candidates import Fold, Samples
 from mercer.selection.stored import SharedGram
 
@@ -53,15 +53,16 @@ __all__ = [
     "Link",
     "Solved",
     "Unit",
+    "is_spoilt",
     "jobs_of",
+    "link_of",
+    "sampled",
     "solve_chain",
     "solve_job",
 ]
 
 # Chains that one job solves on a matrix that it gathers.
 CHAINS_PER_JOB = 4
-
-_thread = threading.local()
 
 
 class Link(NamedTuple):
@@ -111,9 +112,10 @@ class Solved(NamedTuple):
 
 def room_of_thread(n: int, dtype: np.dtype) -> NDArray:
     """Return an array of shape (n, n), valid until the next call of the thread."""
-    room = getattr(_thread, "room", None)
+    memory = memory_of_thread()
+    room = memory.get("room of a path")
     if room is None or room.dtype != dtype or room.size < n * n:
-        room = _thread.room = np.empty(n * n, dtype=dtype)
+        room = memory["room of a path"] = np.empty(n * n, dtype=dtype)
     return room[: n * n].reshape(n, n)
 
 
@@ -212,7 +214,7 @@ def _solve_at_once(
     solutions: list[Solution | float] = []
     for k, (link, (found, holds)) in enumerate(zip(links, certified, strict=True)):
         error, steps = float(errors[k]), int(n_iter[k])
-        if _is_spoilt(found.kkt_gap, error, SAFETY * link.tol, link.tol):
+        if is_spoilt(found.kkt_gap, error, SAFETY * link.tol, link.tol):
             solutions.append(
                 _solve(part, where, link, beta[k], f[k], exact, stop, steps, room)
             )
@@ -223,7 +225,7 @@ def _solve_at_once(
     return solutions
 
 
-def _is_spoilt(gap: float, error: float, goal: float, tol: float) -> bool:
+def is_spoilt(gap: float, error: float, goal: float, tol: float) -> bool:
     """Tell whether rounding or overflow is the only obstacle to a certificate."""
     return not gap + error < np.inf or (gap <= goal and gap + 2.0 * error > tol)
 
@@ -258,7 +260,7 @@ def _solve(
         coefficients = np.bincount(problem.row, beta, len(f))
         values, own = exact
         error = float(np.abs(values @ coefficients - f[own]).max(initial=0.0))
-        if not _is_spoilt(found.kkt_gap, error, goal, tol):
+        if not is_spoilt(found.kkt_gap, error, goal, tol):
             break
         if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
             return error
@@ -388,21 +390,17 @@ def jobs_of(unit: Unit) -> list[Job]:
     return jobs
 
 
+def link_of(entry: Entry, t: int) -> Link:
+    """Return a problem of an entry, and how to solve it."""
+    model = entry.model
+    problem = entry.plan.specs[t].problem
+    return Link(problem, model.tol, model.max_iter, model.shrinking)
+
+
 def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
     """Solve all problems of a job; shrinking may copy ``room`` bytes."""
     exact = sampled(job.gram, job.rows)
-    chains = [
-        [
-            Link(
-                entry.plan.specs[t].problem,
-                entry.model.tol,
-                entry.model.max_iter,
-                entry.model.shrinking,
-            )
-            for entry, t in chain
-        ]
-        for chain in job.chains
-    ]
+    chains = [[link_of(entry, t) for entry, t in chain] for chain in job.chains]
     part = part_of(job.gram, job.rows)
     answers: Answers = {}
     for chain, links in zip(job.chains, chains, strict=True):

@@ -16,7 +16,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from mercer.machines.base.machine import KernelMachine
-from mercer.runtime.fitting import all_or_nothing
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import (
     BaseLibSVM,
@@ -30,6 +29,7 @@ from mercer.runtime.scikit_learn import (
 )
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import all_or_nothing
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     MACHINES,
@@ -38,7 +38,7 @@ from mercer.selection.candidates import (
     not_shared,
     within_budget,
 )
-from mercer.selection.evaluation import Evaluation
+from mercer.selection.evaluation import Evaluation, bar_of
 
 __all__ = ["GridSearchCV", "RandomizedSearchCV", "Sharing"]
 
@@ -195,7 +195,7 @@ class SharedSearch(BaseSearchCV):
         evaluation: Any = None
         try:
             with (
-                Bar(name, total, int(self.verbose)) as bar,
+                bar_of(name, total, int(self.verbose)) as bar,
                 Threads(self.n_jobs) as threads,
             ):
                 evaluation = self._evaluation(request, threads, bar)
@@ -217,7 +217,9 @@ class SharedSearch(BaseSearchCV):
             insert_error_scores(out, self.error_score)
         return done, [candidates[c] for c in done], out
 
-    def _evaluation(self, request: Request, threads: Threads, bar: Bar) -> Evaluation:
+    def _evaluation(
+        self, request: Request, threads: Threads, bar: Bar | None
+    ) -> Evaluation:
         """Return what evaluates candidates."""
         return Evaluation(request, threads, bar)
 
@@ -369,6 +371,13 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     interrupted_ : bool
         Whether Ctrl-C ended the search; only if the estimator is a kernel machine.
 
+    See Also
+    --------
+    RandomizedSearchCV : draws settings at random.
+    holdout_search : one validation part in place of folds.
+    svm_path : all solutions along C.
+    mercer.dask.GridSearchCV : the same on a cluster.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -439,6 +448,11 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
     random_state : int, RandomState instance or None, default=None
         Seed of the drawing.
     error_score, return_train_score, cache_size : as in :class:`GridSearchCV`
+
+    See Also
+    --------
+    GridSearchCV : tries all settings of a grid.
+    mercer.dask.RandomizedSearchCV : the same on a cluster.
 
     Examples
     --------

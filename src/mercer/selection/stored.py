@@ -13,12 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.tiles import ranges
+from mercer.core.tiles import gather_square, ranges
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.small import whole_matrix
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
+from mercer.runtime.validation import QUIET
 
-__all__ = ["GramMaker", "SharedGram", "bytes_of_parts", "exact_bytes"]
+__all__ = [
+    "GramMaker",
+    "SharedGram",
+    "bytes_of_parts",
+    "exact_bytes",
+    "exact_rows",
+    "sample",
+    "small_gram",
+]
 
 # Shape of the tiles of a triangle.
 TILE_ROWS = 256
@@ -41,13 +51,28 @@ class SharedGram(NamedTuple):
     sampled: NDArray[np.intp]  #: rows on which rounding errors are measured
     exact: NDArray[np.float64]  #: their kernel values, shape (len(sampled), n)
     diag: NDArray  #: the diagonal of the matrix
+    on_card: Any = None  #: the matrix on a graphics card, if one computes
 
     @classmethod
     def given(cls, matrix: NDArray) -> SharedGram:
         """Take a matrix of the user's as exact."""
-        sampled = _sample(len(matrix))
+        sampled = sample(len(matrix))
         exact = matrix[sampled].astype(np.float64)
         return cls(matrix, sampled, exact, matrix.diagonal().copy())
+
+    def times(self, weights: NDArray, rows: NDArray, columns: NDArray) -> NDArray:
+        """Return ``weights @ matrix[rows][:, columns].T``."""
+        if self.on_card is not None:
+            return self.on_card.times(weights, rows, columns)
+        values = np.empty((len(rows), len(columns)), dtype=self.matrix.dtype)
+        gather_square(self.matrix, rows, columns.astype(np.uint64), 0, values)
+        return weights @ values.T
+
+
+@QUIET
+def small_gram(X: Any, kernel: Kernel) -> SharedGram:
+    """Return the matrix of a few samples, computed at once in double precision."""
+    return SharedGram.given(whole_matrix(kernel, X))
 
 
 def bytes_of_parts(kernels: Iterable[Kernel], n: int) -> int:
@@ -92,22 +117,23 @@ class GramMaker:
         tiles = Tiles(kernel, operand, self._threads, self._tiling, shared=True)
         tiles.triangle([matrix], TILE_ROWS, TILE_COLUMNS, kept=self._kept)
         np.fill_diagonal(matrix, kernel.diagonal(operand))
-        sampled = _sample(n)
-        exact = self._exact(kernel, sampled)
+        sampled = sample(n)
+        exact = exact_rows(kernel, self._X, sampled, self._threads)
         return SharedGram(matrix, sampled, exact, matrix.diagonal().copy())
 
-    def _exact(self, kernel: Kernel, sampled: NDArray) -> NDArray:
-        """Return some rows from data in double precision."""
-        left = Operand(_double(self._X[sampled]))
-        exact = np.empty((len(sampled), self._X.shape[0]))
-        tiles = Tiles(kernel, None, self._threads, shared=True)
 
-        def fill(columns: slice) -> None:
-            right = Operand(_double(self._X[columns]))
-            exact[:, columns] = tiles(left, right)
+def exact_rows(kernel: Kernel, X: Any, sampled: NDArray, threads: Workers) -> NDArray:
+    """Return some rows of a Gram matrix from data in double precision."""
+    left = Operand(_double(X[sampled]))
+    exact = np.empty((len(sampled), X.shape[0]))
+    tiles = Tiles(kernel, None, threads, shared=True)
 
-        tiles.run(fill, ranges(0, exact.shape[1], EXACT_COLUMNS))
-        return exact
+    def fill(columns: slice) -> None:
+        right = Operand(_double(X[columns]))
+        exact[:, columns] = tiles(left, right)
+
+    tiles.run(fill, ranges(0, exact.shape[1], EXACT_COLUMNS))
+    return exact
 
 
 def _double(X: Any) -> Any:
@@ -115,5 +141,6 @@ def _double(X: Any) -> Any:
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
 
 
-def _sample(n: int) -> NDArray[np.intp]:
+def sample(n: int) -> NDArray[np.intp]:
+    """Return the rows on which rounding errors are measured."""
     return np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.intp))

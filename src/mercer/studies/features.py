@@ -23,8 +23,10 @@ __all__ = [
 ]
 
 CHOSEN_EARLIER = Late(
-    "The sizes of HOG, of patches and of distortions in the rows “Beyond the report”",
-    "before these rows were scored",
+    "The changes that the recipes of “Beyond the report” try, and the sizes of HOG, of "
+    "patches and of distortions",
+    "Before these recipes were scored, after test scores of earlier recipes had been "
+    "seen",
     "Training images of MNIST (the last 10,000 for HOG, draws from all 60,000 for "
     "patches and distortions) and folds of the training images of CIFAR-10. Some of "
     "them can be among the images that the sample, ecoc-digits and three-vs-eight set "

@@ -123,13 +123,18 @@ def _compilations() -> Iterator[list[bool]]:
 
 
 def relative_gap(model: Any) -> float | None:
-    """Return the largest gap of a model's machines over their objective, or None."""
+    """Return the largest gap of a model's machines over their objective, or None.
+
+    A gap is infinite if a kernel is not positive definite: the dual is no bound then.
+    Such a gap is None, too.
+    """
     gap = getattr(model, "dual_gap_", None)
     objective = getattr(model, "objective_", None)
     if gap is None or objective is None:
         return None
     size = np.maximum(np.abs(np.atleast_1d(objective)), np.finfo(float).tiny)
-    return float(np.max(np.atleast_1d(gap) / size))
+    found = float(np.max(np.atleast_1d(gap) / size))
+    return found if np.isfinite(found) else None
 
 
 def _converged(model: Any) -> bool | None:

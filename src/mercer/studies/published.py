@@ -35,7 +35,7 @@ class Published(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A choice that was made after test scores had been seen."""
+    """A choice that a person made before the run, and what was known then."""
 
     what: str
     when: str

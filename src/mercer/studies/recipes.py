@@ -4,12 +4,13 @@ A recipe begins with histograms of gradients and a Gaussian kernel.  Each change
 as deskewing, learnt patches or distorted copies, is tried on images that are left out
 of training, and stays if it helps.  The recipe knows nothing about what the images
 show: that digits lean and must not be mirrored, and that photographs may be, is for the
-validation to find out.
+validation to find out.  Each change is tried without those that did not help, so that
+validation can leave out any of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import SVC
 from mercer.images import (
     HOG,
+    ColourHistogram,
     Deskew,
     Distort,
     PatchFeatures,
@@ -39,7 +41,12 @@ __all__ = [
     "Chosen",
     "Recipe",
     "choose_recipe",
+    "mirrored",
 ]
+
+
+# Number of samples, copies included, on which a machine is trained at most.
+MOST_SAMPLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,9 @@ class Recipe:
     distortion : Distort or None
         What makes copies of the support vectors; None trains without copies.
     n_copies, copied
-        Number of copies, and which images are copied, as in :class:`VirtualSVC`.
+        Number of copies, and which images are copied, as in :class:`VirtualSVC`. Fewer
+        copies are made of images that are hard to classify, of which most are support
+        vectors: training is limited to 100,000 samples.
     C : float
         Penalty of margin violations.
     words : tuple of str
@@ -81,11 +90,17 @@ class Recipe:
             for name, view in self.views.items()
         }
         first = [] if self.deskew is None else [clone(self.deskew)]
-        pipeline = make_pipeline(*first, Views(**views), SVC(C=self.C, gamma=1.0))
+        svc = SVC(C=self.C, gamma=1.0, decision_function_shape="ovo")
+        pipeline = make_pipeline(*first, Views(**views), svc)
         if self.distortion is None:
             return pipeline
         return VirtualSVC(
-            pipeline, self.distortion, self.n_copies, self.copied, random_state=seed
+            pipeline,
+            self.distortion,
+            self.n_copies,
+            self.copied,
+            max_samples=MOST_SAMPLES,
+            random_state=seed,
         )
 
     def changed(self, words: str, **changes: Any) -> Recipe:
@@ -100,6 +115,9 @@ class Recipe:
     def __str__(self) -> str:
         weights = ", ".join(f"{v:g} ({k})" for k, v in self.weights.items())
         return f"C = {self.C:g}, γ = {weights} over mean squared distances"
+
+
+Change = Mapping[str, Any] | Callable[[Recipe], Mapping[str, Any]]
 
 
 class Chosen(NamedTuple):
@@ -119,7 +137,7 @@ class Chosen(NamedTuple):
 
 def choose_recipe(
     start: Recipe,
-    changes: Mapping[str, Mapping[str, Any]],
+    changes: Mapping[str, Change],
     X: NDArray,
     y: NDArray,
     splits: Iterable[tuple[NDArray, NDArray]],
@@ -127,38 +145,72 @@ def choose_recipe(
 ) -> Chosen:
     """Try changes one after another, and keep those that help.
 
-    ``changes`` are fields of a recipe, by a description for the reader.  ``splits`` are
-    pairs of images to train on and images to score, all of them training images.
+    ``changes`` are fields of a recipe, or a function that returns them, by a
+    description for the reader.  ``splits`` are pairs of images to train on and images
+    to score, all of them training images.  If two recipes are right equally often, the
+    one with the larger mean margin is better.
     """
     splits = list(splits)
 
-    def score(recipe: Recipe) -> float:
-        scores = [
-            percent(recipe.machine(seed).fit(X[a], y[a]).predict(X[b]), y[b])
-            for a, b in splits
-        ]
-        return float(np.mean(scores))
+    def score(recipe: Recipe) -> tuple[float, float]:
+        scores = []
+        for a, b in splits:
+            model = recipe.machine(seed).fit(X[a], y[a])
+            margins = _margins(model, X[b], y[b])
+            scores.append((percent(model.predict(X[b]), y[b]), margins.mean()))
+        accuracy, margin = np.mean(scores, axis=0)
+        return float(accuracy), float(margin)
 
     best, most = start, score(start)
-    table = [(start.described, most)]
+    table = [(start.described, most[0])]
     for words, change in changes.items():
-        trial = best.changed(words, **change)
+        fields = change(best) if callable(change) else change
+        trial = best.changed(words, **fields)
         found = score(trial)
-        table.append((trial.described, found))
+        table.append((trial.described, found[0]))
         if found > most:
             best, most = trial, found
-    return Chosen(best, most, table, sum(len(b) for _, b in splits))
+    return Chosen(best, most[0], table, sum(len(b) for _, b in splits))
+
+
+def _margins(model: Any, X: NDArray, y: NDArray) -> NDArray:
+    """Return by how much each image is on the right side of every boundary, up to 1.
+
+    The machine has a boundary for each pair of classes.  Its decision value is positive
+    on the side of the earlier class, but for two classes, where it is positive on the
+    side of the later one.
+    """
+    values = model.decision_function(X)
+    own = np.searchsorted(model.classes_, y)
+    if values.ndim == 1:
+        return np.minimum(np.where(own == 1, values, -values), 1.0)
+    margins = np.ones(len(y))
+    first, second = np.triu_indices(len(model.classes_), 1)
+    for column, (i, j) in enumerate(zip(first, second, strict=True)):
+        for side, label in ((1.0, i), (-1.0, j)):
+            rows = own == label
+            margins[rows] = np.minimum(margins[rows], side * values[rows, column])
+    return margins
+
+
+def mirrored(recipe: Recipe) -> dict[str, Any]:
+    """Return the change that mirrors copies, or adds mirror images if there are none.
+
+    Half of the copies are mirrored if the recipe has copies.
+    """
+    if recipe.distortion is None:
+        return {"distortion": Distort(0, 0, 0, 0, 0, mirror=1), "n_copies": 1}
+    return {"distortion": clone(recipe.distortion).set_params(mirror=0.5)}
 
 
 # Drawings, grey and 28 x 28 pixels or so: digits, letters, clothes.
 GRADIENTS = HOG(4, 3, 12, "L1-sqrt", True, True)
 STROKES = PatchFeatures(8, 200, 3, square_root=True, random_state=0)
-BENT = Distort(elastic=1.4, smoothness=6)
 DRAWINGS = Recipe({"hog": GRADIENTS}, {"hog": 2.0}, words=("gradients",))
-DRAWING_CHANGES: dict[str, dict[str, Any]] = {
+DRAWING_CHANGES: dict[str, Change] = {
     "deskewed": {"deskew": Deskew("moments")},
-    "distorted copies": {"distortion": BENT},
-    "mirrored copies": {"distortion": clone(BENT).set_params(mirror=0.5)},
+    "distorted copies": {"distortion": Distort(elastic=1.4, smoothness=6)},
+    "mirrored copies": mirrored,
     "learnt patches": {
         "views": {"hog": GRADIENTS, "patches": STROKES},
         "weights": {"hog": 1.5, "patches": 0.5},
@@ -166,19 +218,25 @@ DRAWING_CHANGES: dict[str, dict[str, Any]] = {
 }
 # Photographs in colour, 32 x 32 pixels or so.
 COLOUR_GRADIENTS = HOG(8, 2, 18, "L1-sqrt", True, True)
-PIECES = PatchFeatures(6, 1600, 3, random_state=0)
-PHOTOGRAPHS = Recipe({"hog": COLOUR_GRADIENTS}, {"hog": 2.0}, words=("gradients",))
-PHOTOGRAPH_CHANGES: dict[str, dict[str, Any]] = {
+SMALL_PIECES, PIECES = (
+    make_pipeline(PatchFeatures(side, 800, 3, random_state=0), StandardScaler())
+    for side in (6, 8)
+)
+PHOTOGRAPHS = Recipe(
+    {"hog": COLOUR_GRADIENTS}, {"hog": 2.0}, copied="all", words=("gradients",)
+)
+PHOTOGRAPH_CHANGES: dict[str, Change] = {
     "learnt patches": {
         "views": {
             "hog": COLOUR_GRADIENTS,
-            "patches": make_pipeline(PIECES, StandardScaler()),
+            "patches6": SMALL_PIECES,
+            "patches8": PIECES,
         },
-        "weights": {"hog": 0.5, "patches": 1.0},
+        "weights": {"hog": 0.5, "patches6": 0.5, "patches8": 0.5},
     },
-    "mirrored copies": {
-        "distortion": Distort(0, 0, 0, 0, 0, mirror=1),
-        "n_copies": 1,
-        "copied": "all",
+    "colours": lambda recipe: {
+        "views": {**recipe.views, "colours": ColourHistogram()},
+        "weights": {**recipe.weights, "colours": 0.2},
     },
+    "mirrored copies": mirrored,
 }

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 from sklearn.base import is_classifier
 
-from mercer.dask.machines import _statement
+from mercer.dask.base import statement_of
 from mercer.engines.cluster.chunks import ColumnSummary, summarise
 from mercer.engines.cluster.driver import Driver, plan_working_sets
 from mercer.engines.cluster.messages import Setup
@@ -98,7 +98,7 @@ def drive(machine, carrier, working_set=200, max_restores=3, progress=None):
     """Solve the problems of a machine on a carrier; return the driver and solutions."""
     summaries = [summarise(c, is_classifier(machine)) for c in carrier.chunks]
     columns = ColumnSummary.of(summaries)
-    statement = _statement(machine, summaries)
+    statement = statement_of(machine, summaries)
     sets = plan_working_sets(working_set, columns.shape[1], statement.n_tasks)
     setup = Setup(
         machine._make_kernel(Validated(None, None, {}, None)).bind(columns),

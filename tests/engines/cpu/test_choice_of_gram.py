@@ -62,6 +62,19 @@ def test_rows_where_few_samples_become_support_vectors(n, noise, kind, kinds):
     assert model.converged_
 
 
+@pytest.mark.parametrize(
+    ("n", "noise", "kind"),
+    [(550, 0.0, "whole"), (700, 0.0, "rows"), (700, 9.0, "whole")],
+)
+def test_several_problems_are_tried_out_on_the_largest(n, noise, kind, kinds):
+    X, y = table(n, noise)
+    three = np.where(np.arange(n) % 10 == 0, 2, y)
+    X[three == 2, 1] += 3.0
+    model = SVC(gamma=0.1 if noise == 0.0 else 1.0, multiclass="ovr").fit(X, three)
+    assert kinds == [kind]
+    assert model.converged_
+
+
 def test_machines_whose_mass_is_given(kinds):
     X, y = table(500, 1.0)
     OneClassSVM(nu=0.05, gamma=0.2).fit(X)

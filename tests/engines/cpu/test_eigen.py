@@ -80,3 +80,13 @@ def test_randomized_goes_by_modulus(rng):
     A = matrix(rng, np.r_[1.0, 0.1, np.zeros(50), -5.0])
     found = eigen.randomized(lambda V: A @ V, 53, 2, 7, np.random.RandomState(0))
     assert found.values == pytest.approx([1, -5])
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e-1, 1e-3, 1e-6, 1e-9, 0.0])
+def test_a_basis_is_orthonormal_however_dependent_its_vectors_are(rng, distance):
+    Q = np.linalg.qr(rng.standard_normal((200, 5)))[0]
+    V = rng.standard_normal((200, 1)) + distance * rng.standard_normal((200, 6))
+    V[:, 3] = Q[:, 0] + distance * V[:, 3]
+    found = eigen._orthonormal(1e3 * V, Q, np.random.RandomState(0))
+    both = np.hstack([Q, found])
+    assert both.T @ both == pytest.approx(np.eye(11), abs=1e-13)

@@ -212,3 +212,22 @@ class TestExpansion:
         assert len(found) == 80
         for values in found:
             np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "chi2"])
+def test_both_pairs_give_the_same_machine(samples, kernel, make, dtype, monkeypatch):
+    X, y = samples
+    X, y = make(np.abs(X[:120]).astype(dtype)), y[:120]
+    model = SVC(kernel=kernel, gamma=0.1).fit(X, y)
+    expected = model.decision_function(X[:4])
+    assert small.is_tiny(X, X.shape[0])
+    monkeypatch.setattr(small, "MOST_DIFFERENCES", 0)
+    other = SVC(kernel=kernel, gamma=0.1).fit(X, y)
+    np.testing.assert_allclose(other.objective_, model.objective_, rtol=1e-5)
+    found = clone(model).fit(X, y).decision_function(X[:4])
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    # The same machine with the other pair: only rounding differs.
+    again = pickle.loads(pickle.dumps(model)).decision_function(X[:4])
+    np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-5)

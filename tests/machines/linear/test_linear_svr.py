@@ -36,7 +36,8 @@ def test_as_good_as_liblinear(problem, loss, C, epsilon):
     assert ours.converged_
     assert mine == pytest.approx(ours.objective_, rel=1e-10)
     assert mine <= other * (1 + 1e-8)
-    assert mine - ours.dual_gap_ <= other
+    # Both objectives are sums, and have rounding errors.
+    assert mine - ours.dual_gap_ <= other * (1 + 1e-12)
 
 
 def test_free_intercept_is_svr(problem):

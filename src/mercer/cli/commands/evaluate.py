@@ -56,6 +56,7 @@ def evaluate(
     header: options.Header = options.HeaderChoice.auto,
     samples: options.Samples = "X",
     size: options.Size = None,
+    device: options.Device = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -71,7 +72,7 @@ def evaluate(
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
-    found = load_model(model)
+    found = load_model(model, device)
     how = ReadOptions(
         format.value,
         target,

@@ -282,6 +282,7 @@ def fit(
     max_iter: MaxIter = None,
     cache_size: CacheSize = None,
     n_jobs: NJobs = None,
+    device: options.Device = None,
     seed: Seed = 0,
     search: Search = None,
     figure: Figure = None,
@@ -315,6 +316,7 @@ def fit(
         **{"epsilon": epsilon, "multiclass": multiclass, "class_weight": class_weight},
         **{"tol": tol, "max_iter": max_iter, "cache_size": cache_size},
         **{"probability": probability or None, "p": norm, "budget": budget},
+        "device": device,
     }
     grid = None if search is None else parse_grid(search)
     if figure is not None:

@@ -134,6 +134,13 @@ Colour = Annotated[
         help="Read images in grey or colour; auto: in grey if all are grey.",
     ),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="Where to compute: cpu, or a graphics card, cuda or cuda:N. Default: cpu.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")

@@ -44,6 +44,7 @@ def predict(
     header: options.Header = options.HeaderChoice.auto,
     samples: options.Samples = "X",
     size: options.Size = None,
+    device: options.Device = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -60,7 +61,7 @@ def predict(
     if out is not None:
         check_free([out], force, [model, data])
     check_apart(model, data)
-    found = load_model(model)
+    found = load_model(model, device)
     if proba and not found.has("predict_proba"):
         raise UsageFailure(
             f"{found.source} has no probabilities. Fit it with --probability, or leave "

@@ -31,11 +31,11 @@ from mercer.kernels.base import Definiteness, Kernel
 
 __all__ = [
     "Values",
-    "all_of",
     "are_convex",
     "are_spoilt",
     "certifying_bytes",
     "coarse_part",
+    "errors_on",
     "is_definite",
     "is_spoilt",
     "kernel_values",
@@ -44,6 +44,7 @@ __all__ = [
     "products_on_support",
     "refine",
     "rounding_errors",
+    "sampled_products",
     "settle",
     "some_rows",
     "to_solution",
@@ -124,14 +125,8 @@ def rounding_errors(
     ``f`` is computed anew on some rows, from kernel values in double precision, which
     take at most :func:`certifying_bytes` of the budget.
     """
-    errors = np.zeros(len(tasks))
     n = len(data.matrix) if isinstance(data, WholeGram) else len(data)
-    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
-    coefficients = coefficient_matrix(
-        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
-    )
-    used = np.flatnonzero(np.diff(coefficients.indptr))
-
+    sample, used, coefficients = sampled_products(tasks, n)
     tiles = Tiles(kernel, None, threads, shared=True)
 
     def products(where: slice) -> NDArray:
@@ -140,7 +135,7 @@ def rounding_errors(
             values = data.matrix[np.ix_(sample, part)].astype(np.float64)
         else:
             values = tiles(_in_double(data, sample), _in_double(data, part))
-        return (coefficients[part].T @ values.T).T
+        return (coefficients[where].T @ values.T).T
 
     total, wanted = certifying_bytes(kernel, budget), _wanted(kernel)
     least = wanted * LEAST_PART // PART
@@ -149,6 +144,31 @@ def rounding_errors(
     parts = ranges(0, len(used), most, even=False)
     found = tiles.run(products, parts, room.at_once)
     exact = sum(found, np.zeros((len(sample), len(tasks))))
+    return errors_on(tasks, sample, exact)
+
+
+def sampled_products(
+    tasks: Sequence[Task], n: int
+) -> tuple[NDArray, NDArray, sparse.csr_array]:
+    """Return what to multiply to measure the rounding errors of ``f``.
+
+    These are Gram rows on which to measure, Gram rows that have coefficients, and their
+    coefficients (n_used, n_tasks).
+    """
+    sample = np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.int64))
+    coefficients = coefficient_matrix(
+        n, [(task.gram_rows(task.problem.row), task.beta) for task in tasks]
+    )
+    used = np.flatnonzero(np.diff(coefficients.indptr))
+    return sample, used, coefficients[used]
+
+
+def errors_on(tasks: Sequence[Task], sample: NDArray, exact: NDArray) -> NDArray:
+    """Return the largest error of each task's ``f`` on some Gram rows.
+
+    ``exact`` has the values of all tasks on these rows, (n_rows, n_tasks).
+    """
+    errors = np.zeros(len(tasks))
     for t, task in enumerate(tasks):
         own = task.gram_rows(np.arange(len(task.f)))
         at = np.searchsorted(own, sample)
@@ -202,14 +222,11 @@ def products(
 
 
 def settle(
-    kernel: Kernel,
-    data: Operand,
     tasks: list[Task],
     errors: NDArray,
     tol: float,
     solve: Callable[[float], None],
-    threads: Workers,
-    budget: int | None = None,
+    exact: Callable[[Task, NDArray], NDArray],
 ) -> NDArray:
     """Bring ``f`` up to date in double precision, and go on in single precision.
 
@@ -218,6 +235,9 @@ def settle(
     matters; what has to be solved after that is little, and so are its errors.  Return
     the errors that remain; if they do not become small enough, double precision is
     needed for the steps too.
+
+    ``solve(tol)`` solves all tasks, ``exact(task, rows)`` returns ``f`` on some rows in
+    double precision.
     """
     errors = errors.copy()
     margins = NEAR * errors + tol
@@ -227,7 +247,7 @@ def settle(
             break
         renewed = {t: near_rows(tasks[t], margins[t]) for t in late}
         for t, rows in renewed.items():
-            _renew(kernel, data, tasks[t], rows, threads, budget)
+            _renew(tasks[t], rows, exact)
         solve(LEFT_TO_ROUNDING * tol)
         before = errors[late].max()
         for t, rows in renewed.items():
@@ -235,26 +255,20 @@ def settle(
             # Steps may have brought other rows to where they matter.
             others = np.setdiff1d(near_rows(task, margins[t]), rows)
             if len(others):
-                _renew(kernel, data, task, others, threads, budget)
+                _renew(task, others, exact)
                 task.done = task.gap <= tol
             sample = some_rows(rows, SAMPLED_ROWS)
-            exact = products(kernel, data, task, sample, threads, budget, precise=True)
-            errors[t] = np.abs(task.f[sample] - exact).max(initial=0.0)
+            errors[t] = np.abs(task.f[sample] - exact(task, sample)).max(initial=0.0)
         if not errors[late].max() < 0.5 * before:
             break
     return errors
 
 
 def _renew(
-    kernel: Kernel,
-    data: Operand,
-    task: Task,
-    rows: NDArray,
-    threads: Workers,
-    budget: int | None,
+    task: Task, rows: NDArray, exact: Callable[[Task, NDArray], NDArray]
 ) -> None:
     """Compute ``f`` anew on some rows, and what follows from it."""
-    task.f[rows] = products(kernel, data, task, rows, threads, budget, precise=True)
+    task.f[rows] = exact(task, rows)
     task.certificate = certify(task.problem, task.beta, task.f)
     task.gap = task.certificate.kkt_gap
 
@@ -288,14 +302,17 @@ def refine(
     support: NDArray,
     threads: Workers | None,
     budget: int | None = None,
+    products: Callable[..., list[tuple[NDArray, NDArray]]] | None = None,
 ) -> list[tuple[float, float]]:
     """Return the objective of each machine, and what to add to its dual gap.
 
     Both come from ``f`` on the support vectors in double precision: ``vectors``, of
     which ``support`` are the indices.  The objective is then that of ``beta`` to the
     last digits, and so is the dual gap nearly: samples that are not support vectors
-    hardly add to it.
+    hardly add to it.  Another device has its own ``products``, in the place of
+    :func:`products_on_support`.
     """
+    products = products_on_support if products is None else products
     order = np.argsort(support)
     tasks = []
     for part in parts:
@@ -304,7 +321,7 @@ def refine(
         group = np.zeros(len(row), dtype=np.int64)
         problem = DualProblem(nothing, nothing, nothing, part["beta"], row, group)
         tasks.append(Task(problem, (0,), [0, len(support)]))
-    found = products_on_support([kernel], Operand(vectors), tasks, threads, budget)
+    found = products([kernel], Operand(vectors), tasks, threads, budget)
     answers = []
     for part, task, (rows, values) in zip(parts, tasks, found, strict=True):
         task.f[rows] = values[0]
@@ -438,13 +455,6 @@ def _is_convex(
     if not is_definite(values(gram_rows[rows[chosen]]), group):
         return False
     return True if len(chosen) == len(rows) else None
-
-
-def all_of(verdicts: Sequence[bool | None]) -> bool | None:
-    """Return False if a verdict is False, else None if one is None, else True."""
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
 
 
 def some_rows(rows: NDArray, most: int | None = None) -> NDArray:

@@ -14,6 +14,7 @@ the number of threads.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -194,9 +195,10 @@ class Task:
         self._take(choice, tol)
 
     def parts(self, count: int) -> list[tuple[Task, slice]]:
-        """Divide the new members into so many parts for :meth:`extend`."""
+        """Divide the new members into at least one part, for :meth:`extend`."""
         step = max(1, -(-len(self._new) // count))
-        return [(self, part) for part in ranges(0, len(self._new), step)]
+        parts = ranges(0, len(self._new), step) or [slice(0, 0)]
+        return [(self, part) for part in parts]
 
     def extend(self, table: RowTable, part: slice) -> None:
         """Bring the matrix of the working set up to date for some of the new members.
@@ -302,11 +304,42 @@ def _play(
         threads.map(lambda task: task.play(table, size, tol, max_iter, stop), tasks)
         return
     each = -(-threads.count // len(tasks))
-    extended = [part for task in tasks for part in task.parts(each)]
-    threads.map(lambda job: job[0].extend(table, job[1]), extended)
-    threads.map(lambda task: task.improve(tol, max_iter, stop), tasks)
-    _update(table, tasks, threads)
-    threads.map(lambda task: task.choose(size, tol), tasks)
+    _in_parts(
+        [task.parts(each) for task in tasks],
+        lambda task, part: task.extend(table, part),
+        lambda task: task.improve(tol, max_iter, stop),
+        threads,
+    )
+    _in_parts(
+        [task.stretches(each) for task in tasks],
+        lambda task, part: task.update(table, part),
+        lambda task: task.choose(size, tol),
+        threads,
+    )
+
+
+def _in_parts(
+    parts: list[list[tuple[Task, slice]]],
+    work: Callable[[Task, slice], None],
+    then: Callable[[Task], None],
+    threads: Workers,
+) -> None:
+    """Do the parts of each task in threads, and then what needs all of them.
+
+    The thread that ends the last part of a task goes on with the task, while others
+    still do parts of other tasks.  Nobody waits in between.
+    """
+    # Taking a number is one step for all threads; the last to take one gets 0.
+    left = [deque(range(len(some))) for some in parts]
+
+    def do(job: tuple[deque[int], Task, slice]) -> None:
+        numbers, task, part = job
+        work(task, part)
+        if numbers.pop() == 0:
+            then(task)
+
+    jobs = zip(left, parts, strict=True)
+    threads.map(do, [(numbers, *part) for numbers, some in jobs for part in some])
 
 
 def _admit(

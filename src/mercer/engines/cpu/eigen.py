@@ -50,6 +50,10 @@ OTHERS = 8
 # Number of rounds in which the residuals must halve; otherwise only rounding is left.
 PATIENCE = 4
 OVERSAMPLES = 10
+# Columns of norm 1 count as far from dependent if each has a part of this length that
+# is orthogonal to those before it. The rounding error of their Gram matrix then costs
+# four digits of sixteen, which the second orthogonalisation gains back.
+INDEPENDENT = 1e-2
 
 
 class Eigen(NamedTuple):
@@ -67,16 +71,31 @@ def _orthonormal(V: NDArray, Q: NDArray, rng: np.random.RandomState) -> NDArray:
     norms = np.linalg.norm(V, axis=0)
     V = V / np.where(norms > 0, norms, 1.0)
     for _ in range(3):
-        V = V - Q @ (Q.T @ V)
-        V, R = linalg.qr(V, mode="economic", check_finite=False)
-        lost = np.abs(np.diagonal(R)) < 1e-10
+        V -= Q @ (Q.T @ V)
+        V, diagonal = _factored(V)
+        lost = diagonal < 1e-10
         if not lost.any():
             # Repeat until the vectors hardly change any more.
-            if np.abs(np.diagonal(R)).min() > 0.5:
+            if diagonal.min() > 0.5:
                 break
             continue
         V[:, lost] = rng.standard_normal((len(V), int(lost.sum())))
     return V
+
+
+def _factored(V: NDArray) -> tuple[NDArray, NDArray]:
+    """Factor V = QR; return Q and the absolute values on the diagonal of R.
+
+    The Cholesky factor of VᵀV is R.  It is found several times faster than by
+    reflections, and as accurately where the columns of V are far from dependent.
+    """
+    R, failed = linalg.lapack.dpotrf(V.T @ V, lower=0, clean=1)
+    diagonal = np.abs(np.diagonal(R))
+    if failed or diagonal.min() < INDEPENDENT:
+        V, R = linalg.qr(V, mode="economic", check_finite=False)
+        return V, np.abs(np.diagonal(R))
+    inverse, _ = linalg.lapack.dtrtri(R, lower=0)
+    return V @ inverse, diagonal
 
 
 def noise(dtype: np.dtype, n: int) -> float:

@@ -19,6 +19,7 @@ from mercer.engines.cpu.linear.through_weights import (
     takes_weights,
 )
 from mercer.engines.cpu.pair import Operand, as_operand
+from mercer.engines.cpu.products import GramProduct
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
@@ -233,6 +234,36 @@ class CpuEngine:
         See :func:`mercer.engines.cpu.certificates.refine`.
         """
         return refine(parts, kernel, vectors, support, self, budget)
+
+    def good_order(self, X: Any) -> NDArray[np.intp] | None:
+        """Return an order of the rows in which products take less time, if any."""
+        return self.operand(X).good_order()
+
+    def product(
+        self,
+        kernel: Kernel,
+        X: Any,
+        order: NDArray[np.intp] | None,
+        cache_size: float | str,
+        work: int = 0,
+    ) -> Any:
+        """Return the Gram matrix of samples, to be multiplied with vectors.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Bound to data.
+        X : array or CSR matrix
+        order : array of int or None
+            The order in which the samples are meant.
+        cache_size : float or "auto"
+            See :meth:`memory`.
+        work : int, default=0
+            Bytes of this memory that are left to the caller.
+        """
+        operand = self.operand(X, order)
+        budget = self.memory(cache_size)
+        return GramProduct(kernel, operand, budget, self.threads, work)
 
     def memory(self, cache_size: float | str = "auto") -> int:
         """Return the bytes that kernel values and scratch memory may take.

@@ -11,7 +11,6 @@ lose the fewest digits, or take the least time.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -51,6 +50,7 @@ from mercer.kernels.pair import (
     contiguous,
     squared_norms,
 )
+from mercer.runtime.threads import memory_of_thread
 
 __all__ = [
     "SINGLE_ERROR",
@@ -340,24 +340,18 @@ class Scratch:
         return self._buffers
 
 
-class _Own(threading.local):
-    """The scratch memory of a thread."""
-
-    def __init__(self) -> None:
-        self.scratch = Scratch()
-
-
-_own = _Own()
-
-
 def scratch_of_thread() -> Scratch:
     """Return the scratch memory of the calling thread; its last tile is gone."""
-    return _own.scratch.reset()
+    memory = memory_of_thread()
+    scratch = memory.get(Scratch)
+    if scratch is None:
+        scratch = memory[Scratch] = Scratch()
+    return scratch.reset()
 
 
 def release_scratch() -> None:
     """Free the scratch memory of the calling thread."""
-    _own.scratch = Scratch()
+    memory_of_thread().pop(Scratch, None)
 
 
 class TilePair(Pair):

@@ -3,7 +3,9 @@
 A fit of a hundred samples, or the decision values of one row, take less time than
 waking a thread, planning tiles or limiting BLAS.  So the whole kernel matrix is
 computed in one piece in double precision, and what prediction derives from the support
-vectors is derived once for each machine.
+vectors is derived once for each machine.  Up to a certain size the plain pair of
+:mod:`mercer.kernels.pair` is quicker than the pair of tiles, which prepares samples
+for products of matrices.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from mercer.engines.cpu.tiles import Weights
 from mercer.engines.cpu.zeros import Run
 from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
+from mercer.kernels.pair import Pair, Samples
 
-__all__ = ["Expansion", "is_small", "solve_small"]
+__all__ = ["Expansion", "is_small", "is_tiny", "solve_small", "whole_matrix"]
 
 # Up to this many samples, a fit is small.
 MOST_SAMPLES = 256
@@ -35,6 +38,8 @@ MOST_STEPS = 50_000
 SAFETY = 0.9
 # Up to this many multiplications, decision values are small work.
 MOST_WORK = 1_000_000
+# Up to this many differences of entries, the plain pair is quicker than that of tiles.
+MOST_DIFFERENCES = 100_000
 
 
 def is_small(plan: Plan, settings: Settings) -> bool:
@@ -69,7 +74,7 @@ def solve_small(
     """
     if plan.kernel.definiteness < Definiteness.CONDITIONAL:
         return None
-    K = _matrix(plan)
+    K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
     states = [Solved(np.inf, False, 0)] * len(plan.specs)
@@ -85,13 +90,25 @@ def solve_small(
     return Certified(solutions, True, bool(stop[0]))
 
 
-def _matrix(plan: Plan) -> NDArray[np.float64]:
-    """Return all kernel values, block by block, in double precision."""
-    samples = Operand(plan.samples[plan.order].astype(np.float64, copy=False))
-    values = plan.kernel.evaluate(TilePair(samples, samples))
+def is_tiny(X: Any, n: int) -> bool:
+    """Tell whether the plain pair is the quickest for samples beside n others."""
+    return X.shape[0] * X.shape[1] * n <= MOST_DIFFERENCES
+
+
+def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
+    """Return all kernel values of samples in one piece, in double precision."""
+    X = X.astype(np.float64, copy=False)
+    pair: Pair
+    if is_tiny(X, X.shape[0]):
+        samples = Samples(X)
+        pair = Pair(samples, samples)
+    else:
+        samples = operand = Operand(X)
+        pair = TilePair(operand, operand)
+    values = kernel.evaluate(pair)
     # Products of a matrix with itself need not be symmetric to the last digit.
     K = 0.5 * (values + values.T)
-    np.fill_diagonal(K, plan.kernel.diagonal(samples))
+    np.fill_diagonal(K, kernel.diagonal(samples))
     return K
 
 
@@ -133,8 +150,9 @@ class Expansion:
 
     def __init__(self, kernel: Kernel, vectors: Any, weights: Weights):
         self.kernel = kernel
-        self.vectors = Operand(vectors)
+        self.vectors = Samples(vectors)
         self.weights = weights
+        self._operand: Operand | None = None
         self._is_warm = False
         parts = weights.dense_parts(slice(0, len(self.vectors)), np.dtype(np.float64))
         self._parts = [(part, weight) for part, _, weight in parts]
@@ -157,13 +175,19 @@ class Expansion:
             self.kernel.evaluate(TilePair(vectors.rows(slice(0, 1)), vectors))
             # The threads end with the call, but the vectors stay.
             vectors.run_alone()
-            self.vectors, self._is_warm = vectors, True
-        return self.vectors
+            self._operand, self._is_warm = vectors, True
+        assert self._operand is not None
+        return self._operand
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the values of a few samples, shape (m, n_tasks)."""
-        scratch = scratch_of_thread()
-        pair = TilePair(Operand(X), self.vectors, scratch=scratch)
+        pair: Pair
+        if is_tiny(X, len(self.vectors)):
+            pair = Pair(Samples(X), self.vectors)
+        else:
+            if self._operand is None:
+                self._operand = Operand(self.vectors.X)
+            pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
         values = self.kernel.evaluate(pair)
         sums = np.empty((len(values), self._ends[-1]))
         for (part, weight), first, stop in zip(

@@ -2,9 +2,7 @@
 
 Solutions of all solvers are certified in the same way: the rounding errors of the
 gradient are estimated from kernel values in double precision, and count against the
-tolerance.  If single precision is not enough, gradients are computed anew in double
-precision where they matter, and steps go on in single precision; if that is not enough
-either, solving continues in double precision from the solution so far.
+tolerance (:mod:`mercer.engines.precision`).
 """
 
 from __future__ import annotations
@@ -16,21 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, Solution, is_feasible, layout
+from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
-    all_of,
     are_convex,
-    are_spoilt,
     certifying_bytes,
     coarse_part,
     kernel_values,
     products,
     rounding_errors,
-    settle,
     some_rows,
-    to_solution,
 )
 from mercer.engines.cpu.decompose import Task, decompose, refresh
 from mercer.engines.cpu.gram import (
@@ -49,7 +43,12 @@ from mercer.engines.cpu.tiles import (
     divide,
     plan_tiles,
 )
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
+from mercer.engines.precision import (
+    MOST_FOR_ROUNDING,
+    SAFETY,
+    solve_to_certificates,
+)
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
 from mercer.runtime.threads import Threads
@@ -63,7 +62,6 @@ __all__ = [
     "Progress",
     "Settings",
     "TaskSpec",
-    "certified",
     "solve_many",
     "solve_plan",
     "tries_single",
@@ -71,13 +69,6 @@ __all__ = [
 
 SOLVERS = ("auto", "smo", "decompose", *IN_MEMORY, *BY_ROWS)
 
-# Solvers stop at this fraction of the tolerance; the rest is for rounding errors.
-SAFETY = 0.9
-# Largest fraction of the tolerance that single precision may lose to rounding errors.
-MOST_FOR_ROUNDING = 0.6
-# Up to this multiple of the tolerance, rounding errors are made smaller by computing
-# gradients anew; if they are larger, all goes on in double precision.
-LARGEST_ERROR = 20.0
 # From this tolerance and number of samples on, single precision is tried first.
 LEAST_FOR_SINGLE = 1e-4
 SINGLE_FROM = 2000
@@ -90,8 +81,9 @@ TINY = 256
 # sample becomes a support vector, and up to so many more if all do.
 WHOLE_LIMIT = 4000
 WHOLE_LIMIT_MORE = 7000
-# Samples on which it is tried out how many become support vectors, and the share that
-# is assumed where problems share kernel values, or a user's function computes them.
+# Samples on which it is tried out how many become support vectors. The usual share is
+# assumed where a user's function computes kernel values, and is the least that is
+# assumed of several problems: what is a support vector of any of them needs a row.
 TRIED_ROWS = 512
 USUAL_SHARE = 0.6
 TRIAL_TOL = 0.01
@@ -141,18 +133,6 @@ def solve_plan(
     return found._replace(stopped_early=getattr(progress, "stopped_early", False))
 
 
-def certified(
-    plan: Plan, solutions: Sequence[Solution], verdicts: Sequence[bool | None]
-) -> Certified:
-    """Note which machines' problems are convex: if one is not, no gap is a bound."""
-    judged = list(solutions)
-    for k, is_convex in enumerate(verdicts):
-        if is_convex is False:
-            t = k * plan.per_machine
-            judged[t] = judged[t]._replace(dual_gap=np.inf)
-    return Certified(judged, all_of(verdicts))
-
-
 def _arranged(plan: Plan, threads: Threads) -> Operand | WholeGram:
     """Return the samples block by block, or the given matrix in that order."""
     X, order = plan.samples, plan.order
@@ -185,74 +165,65 @@ def solve_many(
     ``starts`` is where the blocks begin, then the end.
     """
     tasks = [Task(spec.problem, spec.blocks, list(starts)) for spec in specs]
-    tol = settings.tol
-    first = data
-    if isinstance(data, Operand) and tries_single(kernel, data, settings):
-        first = data.astype(np.float32)
-    budget = budget_bytes(settings.cache_size)
-    # Threads compute kernel values, unless there are too few of them.
-    helpers = threads if starts[-1] > TINY else None
-    # Set aside the memory of certificates.
-    rest = budget - certifying_bytes(kernel, budget)
-    solve = _prepare(kernel, first, starts, tasks, settings, threads, progress, rest)
-    solve(SAFETY * tol)
-    errors = rounding_errors(kernel, data, tasks, helpers, budget)
-    if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
-        # A smaller gap makes up for larger rounding errors.
-        solve(tol - 2.5 * errors.max())
-        errors = rounding_errors(kernel, data, tasks, helpers, budget)
-    is_single = first.dtype == np.float32 and isinstance(data, Operand)
-    if isinstance(data, Operand) and is_single:
-        if errors.max() <= LARGEST_ERROR * tol and not kernel.is_custom():
-            errors = settle(kernel, data, tasks, errors, tol, solve, threads, rest)
-    is_coarse = is_single and not kernel.is_custom()
-    solutions = [
-        to_solution(task, float(error), tol)._replace(is_single=is_coarse)
-        for task, error in zip(tasks, errors, strict=True)
-    ]
-    if isinstance(data, Operand) and is_single:
-        spoilt = [
-            t
-            for t in range(len(tasks))
-            if are_spoilt(tasks[t : t + 1], errors[t : t + 1], tol)
-        ]
-        if spoilt:
-            del solve, first
-            found = _go_on_in_double(
-                kernel, data, starts, [specs[t] for t in spoilt],
-                [tasks[t] for t in spoilt], settings, threads, progress,
-            )  # fmt: skip
-            # One flag tells for all solutions of a plan whether to refine them.
-            is_coarse = is_coarse and len(spoilt) < len(tasks)
-            for t, better in zip(spoilt, found, strict=True):
-                solutions[t] = better._replace(is_single=is_coarse)
-    return solutions
+    work = _OnThreads(kernel, data, starts, tasks, settings, threads, progress)
+    return solve_to_certificates(specs, tasks, settings.tol, work)
 
 
-def _go_on_in_double(
-    kernel: Kernel,
-    data: Operand,
-    starts: Sequence[int],
-    specs: Sequence[TaskSpec],
-    tasks: list[Task],
-    settings: Settings,
-    threads: Threads,
-    progress: Progress | None,
-) -> list[Solution]:
-    """Solve tasks in double precision, from where they stand if that is sound."""
-    again = [
-        spec._replace(problem=spec.problem._replace(start=task.beta))
-        if np.isfinite(task.f).all() and is_feasible(spec.problem, task.beta)
-        else spec
-        for spec, task in zip(specs, tasks, strict=True)
-    ]
-    precise = settings._replace(precise=True)
-    double = data.astype(np.float64)
-    solutions = solve_many(kernel, double, starts, again, precise, threads, progress)
-    return [
-        s._replace(n_iter=s.n_iter + t.n_iter)
-        for s, t in zip(solutions, tasks, strict=True)
-    ]
+class _OnThreads:
+    """Solves tasks on kernel values that threads compute."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        data: Operand | WholeGram,
+        starts: Sequence[int],
+        tasks: list[Task],
+        settings: Settings,
+        threads: Threads,
+        progress: Progress | None,
+    ):
+        first = data
+        if isinstance(data, Operand) and tries_single(kernel, data, settings):
+            first = data.astype(np.float32)
+        self.is_single = first.dtype == np.float32 and isinstance(data, Operand)
+        self.is_custom = kernel.is_custom()
+        self._kernel, self._data, self._starts = kernel, data, starts
+        self._tasks, self._settings = tasks, settings
+        self._threads, self._progress = threads, progress
+        self._budget = budget_bytes(settings.cache_size)
+        # Set aside the memory of certificates.
+        self._rest = self._budget - certifying_bytes(kernel, self._budget)
+        self._solve: Callable[[float], None] | None = _prepare(
+            kernel, first, starts, tasks, settings, threads, progress, self._rest
+        )
+
+    def solve(self, tol: float) -> None:
+        assert self._solve is not None
+        self._solve(tol)
+
+    def errors(self) -> NDArray:
+        # Threads compute kernel values, unless there are too few of them.
+        helpers = self._threads if self._starts[-1] > TINY else None
+        return rounding_errors(
+            self._kernel, self._data, self._tasks, helpers, self._budget
+        )
+
+    def exact(self, task: Task, rows: NDArray) -> NDArray:
+        assert isinstance(self._data, Operand)
+        return products(
+            self._kernel, self._data, task, rows, self._threads, self._rest,
+            precise=True,
+        )  # fmt: skip
+
+    def solve_in_double(self, specs: Sequence[TaskSpec]) -> list[Solution]:
+        assert isinstance(self._data, Operand)
+        self._solve = None
+        precise = self._settings._replace(precise=True)
+        double = self._data.astype(np.float64)
+        return solve_many(
+            self._kernel, double, self._starts, specs, precise, self._threads,
+            self._progress,
+        )  # fmt: skip
 
 
 def tries_single(kernel: Kernel, data: Operand, settings: Settings) -> bool:
@@ -477,22 +448,22 @@ def _wants_whole(
         return True
     if settings.solver != "auto" or needed > budget:
         return False
-    return n <= WHOLE_LIMIT or (
-        n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE
-        and n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
-    )
+    least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
+    if n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * least:
+        return True
+    if n > WHOLE_LIMIT + WHOLE_LIMIT_MORE or kernel.is_custom():
+        return False
+    return n <= WHOLE_LIMIT + WHOLE_LIMIT_MORE * _share_of_support(kernel, data, tasks)
 
 
 def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
     """Estimate which share of the samples become support vectors.
 
-    It is found out on some of the samples.  If there are more samples, a smaller share
-    of them become support vectors; the limits allow for that.
+    It is found out on some of the samples of the largest problem.  If there are more
+    samples, a smaller share of them become support vectors; the limits allow for that.
     """
-    task = tasks[0]
+    task = max(tasks, key=lambda task: len(task.f))
     has_started = np.bincount(task.problem.row, task.beta != 0.0, len(task.f)) > 0
-    if len(tasks) > 1 or kernel.is_custom():
-        return USUAL_SHARE
     if has_started.any():  # the mass of all coefficients is given
         return float(has_started.mean())
     rows = some_rows(np.arange(len(task.f)), TRIED_ROWS)

@@ -44,7 +44,7 @@ from mercer.multiclass.decoding import (
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.arrays import as_dense
+from mercer.runtime.arrays import as_dense, takes_card_arrays
 from mercer.runtime.scikit_learn import Interval, StrOptions
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
@@ -340,6 +340,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     def _libsvm_sign(self) -> float:
         return -1.0 if len(self.classes_) == 2 else 1.0
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values.
 
@@ -368,6 +369,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             decode = _DEFAULT_DECODING[self.multiclass]
         return score_classes(decisions, self.code_, decode)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the class of each sample.
 
@@ -402,11 +404,28 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
         return self.classes_[winner]
 
+    @takes_card_arrays
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the part of the samples whose class is predicted.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, y, sample_weight)
+
     @available_if(wants_probability)
+    @takes_card_arrays
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        They are computed from Platt's sigmoids, which were fitted on five folds, by
+        Probabilities come from Platt's sigmoids, which were fitted on five folds, by
         pairwise coupling for one-vs-one, by normalisation for one-vs-rest, and for ECOC
         as the class probabilities that agree best with the sigmoids.
 
@@ -426,6 +445,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return self._probabilities(self._decisions(X))
 
     @available_if(wants_probability)
+    @takes_card_arrays
     def predict_log_proba(self, X: Any) -> NDArray:
         """Return the logarithms of the probabilities.
 

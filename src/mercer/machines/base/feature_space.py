@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.products import GivenProduct, GramProduct
-from mercer.engines.cpu.tiles import budget_bytes, given_budget
+from mercer.engines.cpu.tiles import given_budget
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
@@ -32,8 +32,8 @@ class FeatureSpace:
     """Binds the kernel, and multiplies kernel values of samples with vectors.
 
     The class that uses it has the parameters ``kernel``, ``degree``, ``coef0``,
-    ``kernel_params``, ``cache_size`` and ``n_jobs``, and after the fit ``kernel_`` and
-    ``X_fit_``.
+    ``kernel_params``, ``cache_size``, ``n_jobs`` and ``device``, and after the fit
+    ``kernel_`` and ``X_fit_``.
     """
 
     kernel: Any
@@ -43,6 +43,8 @@ class FeatureSpace:
     coef0: float
     cache_size: float | str
     n_jobs: int | None
+    #: where to compute; models of files from before there was a choice have none
+    device: str = "cpu"
     X_fit_: Any
 
     def _is_precomputed(self) -> bool:
@@ -100,9 +102,7 @@ class FeatureSpace:
         else:
             if X.shape[0] <= small:
                 X = X.astype(np.float64)
-            budget = budget_bytes(self.cache_size)
-            operand = engine.operand(X, order)
-            product = GramProduct(self.kernel_, operand, budget, engine.threads, work)
+            product = engine.product(self.kernel_, X, order, self.cache_size, work)
         check_finite("kernel values", product.sums)
         return product
 
@@ -122,7 +122,7 @@ class FeatureSpace:
             found = X.astype(np.float64, copy=False) @ weights
         else:
             budget = given_budget(self.cache_size)
-            with engine_of(X, n_jobs=self.n_jobs) as engine:
+            with engine_of(X, self.device, self.n_jobs) as engine:
                 found = engine.apply(self.kernel_, X, self.X_fit_, weights, budget)
         check_finite("kernel values", found)
         return found

@@ -37,11 +37,11 @@ from mercer.engines.cpu.tiles import (
 )
 from mercer.engines.engine import engine_of
 from mercer.engines.plan import Plan, Settings, TaskSpec
-from mercer.kernels.base import Kernel, with_names
+from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
-from mercer.kernels.pair import Samples, dense_if_small
+from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.arrays import (
@@ -132,9 +132,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "shrinking": ["boolean"],
         "n_jobs": [Integral, None],
+        "device": [str],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+
+    #: where to compute; models of files from before there was a choice have none
+    device: str = "cpu"
 
     #: whether samples come with classes or values
     _takes_targets: ClassVar[bool] = True
@@ -212,7 +216,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             shrinking=self.shrinking,
             seed=check_random_state(self.random_state).randint(2**31 - 1),
         )
-        with engine_of(plan.X, n_jobs=self.n_jobs) as engine:
+        with engine_of(plan.X, self.device, self.n_jobs) as engine:
             progress = self._progress(plan, engine.stop)
             found = engine.solve(plan, settings, progress)
         if progress is not None:
@@ -262,11 +266,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _refine(self) -> None:
         """Take objective and dual gap from kernel values in double precision."""
         coarse = self._coarse
-        with engine_of(self.support_vectors_, n_jobs=self.n_jobs) as engine:
+        vectors = self.support_vectors_
+        with engine_of(vectors, self.device, self.n_jobs) as engine:
             found = engine.refine(
                 coarse["parts"],
                 self.kernel_,
-                self.support_vectors_,
+                vectors,
                 self.support_,
                 given_budget(self.cache_size),
             )
@@ -295,8 +300,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _bound(self, valid: Validated) -> tuple[tuple[Kernel, ...], Any]:
         """Return kernels with their numbers, and the samples as kernels see them."""
         kernel = self._make_kernel(valid)
-        # A user's own function gets the samples as they were given.
-        samples = valid.X if kernel.is_custom() else dense_if_small(valid.X)
+        samples = seen_by([kernel], valid.X)
         return (kernel.bind(samples),), samples
 
     def _make_kernel(self, valid: Validated) -> Kernel:
@@ -488,11 +492,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             expansion = self._expansion()
             if expansion.vectors.dtype == np.float64:
                 X = X.astype(np.float64, copy=False)
-            if expansion.is_small(X):
+            if self.device == "cpu" and expansion.is_small(X):
                 values = expansion(X)
             else:
                 budget = given_budget(self.cache_size)
-                with engine_of(X, n_jobs=self.n_jobs) as engine:
+                with engine_of(X, self.device, self.n_jobs) as engine:
                     values = engine.expand(expansion, X, budget)
         values = values + self.intercept_
         check_finite("decision values", values)

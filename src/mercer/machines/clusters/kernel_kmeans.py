@@ -27,12 +27,13 @@ from mercer.machines.base.feature_space import FeatureSpace
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import fit_method
 
 __all__ = ["KernelKMeans"]
 
@@ -98,6 +99,10 @@ class KernelKMeans(
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where kernel values and their products with vectors are computed: on the
+        processor, or on a graphics card, the first one or number N. ``cache_size`` is
+        memory of the card then; "auto" is what is free there, less a margin.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -129,12 +134,17 @@ class KernelKMeans(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
 
+    See Also
+    --------
+    KMeans : without a kernel.
+    KernelPCA : components in feature space.
+
     Notes
     -----
     ``gamma="tune"`` takes the gamma for which the cut of the clustering is smallest,
-    relative to the cut that one more cluster would need
-    (:mod:`mercer.machines.clusters.tuning`). It works if the gaps between clusters are
-    wide compared with the gaps within clusters, and uses 800 samples at most.
+    relative to the cut that one more cluster would need. It works if the gaps between
+    clusters are wide compared with the gaps within clusters, and uses 800 samples at
+    most.
 
     References
     ----------
@@ -172,6 +182,7 @@ class KernelKMeans(
             Interval(Real, 0, None, closed="neither"),
         ],
         "n_jobs": [Integral, None],
+        "device": [str],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
@@ -191,6 +202,7 @@ class KernelKMeans(
         max_iter: int = 300,
         cache_size: float | str = "auto",
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -206,6 +218,7 @@ class KernelKMeans(
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -242,7 +255,7 @@ class KernelKMeans(
         )
         random = check_random_state(self.random_state)
         progress = StepProgress(self, X, y, self.verbose)
-        with engine_of(X, n_jobs=self.n_jobs) as engine:
+        with engine_of(X, self.device, self.n_jobs) as engine:
             threads = engine.threads
             self._choose_kernel(X, views, weight, random, threads)
             k = self.n_clusters
@@ -251,7 +264,7 @@ class KernelKMeans(
             samples = FeatureSamples(product, weight, self._is_normalized(), work)
             starts = make_starts(self.init, self.n_init, samples, k, random, threads)
             found = samples.iterate(starts, k, self.max_iter, progress)
-            best = min(found, key=lambda part: part.inertia)
+            best = samples.best(found)
             self._keep_means(samples, best.labels)
         progress.finish("inertia", best.inertia)
         self.X_fit_ = np.empty((0, 0)) if self._is_precomputed() else X
@@ -352,6 +365,7 @@ class KernelKMeans(
             scale = 1.0 / np.where(degrees > 0, degrees, 1.0)
         return self._mean_norms - 2.0 * scale[:, None] * found[:, :-1], scale
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the cluster whose mean in feature space is nearest to each sample.
 
@@ -368,6 +382,7 @@ class KernelKMeans(
         X = self._validate_new(X)
         return self._distances(X)[0].argmin(axis=1).astype(np.int32)
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the distances from all means, in feature space.
 
@@ -385,6 +400,7 @@ class KernelKMeans(
         X = self._validate_new(X)
         return self._roots(X, self._own(X))
 
+    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters, and return the distances of the samples from all means."""
         X_fit = self.fit(X, sample_weight=sample_weight)._validate_new(X)

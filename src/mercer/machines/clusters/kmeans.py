@@ -15,26 +15,28 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.callback import CallbackSupportMixin
-from sklearn.cluster import kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.machines.clusters.lloyd import Clustering, Lloyd
-from mercer.runtime.fitting import fit_method
+from mercer.core.lloyd import centre, sum_columns
+from mercer.core.tiles import ranges
+from mercer.kernels.pair import squared_norms
+from mercer.machines.clusters.lloyd import Clustering, Lloyd, is_lower
+from mercer.machines.clusters.seeds import draw_far_apart
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import validate_samples
+from mercer.runtime.validation import fit_method, validate_samples
 
 __all__ = ["KMeans"]
 
-# Number of rows that are converted to double precision at a time.
-PART = 4096
+# Number of rows that a thread sums or centres at a time.
+PART = 2048
 
 
 @public("mercer")
@@ -94,6 +96,10 @@ class KMeans(
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
+
+    See Also
+    --------
+    KernelKMeans : the same in the feature space of a kernel.
 
     References
     ----------
@@ -174,14 +180,20 @@ class KMeans(
         weight = check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-        mean, variance = _mean_and_variance(X)
-        if not sparse.issparse(X):
-            X -= mean.astype(X.dtype)
         random = check_random_state(self.random_state)
         progress = StepProgress(self, given, y, self.verbose)
+        mean = np.zeros(X.shape[1])  # a sparse matrix stays as it is
         try:
             with Threads(self.n_jobs) as threads:
-                samples = Lloyd(X, weight, threads)
+                if sparse.issparse(X):
+                    norms = None
+                    variance = float(np.mean(mean_variance_axis(X, axis=0)[1]))
+                else:
+                    middle = _mean(X, threads)
+                    norms = self._centre(X, middle, threads)
+                    mean = middle  # from here on, it is to be added again
+                    variance = float(norms.sum()) / X.size
+                samples = Lloyd(X, weight, threads, norms)
                 _check_size(samples)
                 best: Clustering | None = None
                 for _ in range(self._n_starts()):
@@ -189,7 +201,9 @@ class KMeans(
                     found = samples.run(
                         start, self.max_iter, self.tol * variance, progress
                     )
-                    if best is None or found.inertia < best.inertia:
+                    if best is None or is_lower(
+                        found.inertia, best.inertia, samples.total
+                    ):
                         best = found
                     if progress.ended:
                         break
@@ -216,6 +230,19 @@ class KMeans(
                 ConvergenceWarning,
             )
 
+    def _centre(self, X: NDArray, mean: NDArray, threads: Threads) -> NDArray:
+        """Subtract the mean in place; return the squared norms of the samples."""
+        rounded = mean.astype(X.dtype)
+        if not self.copy_x:
+            # One operation that no interrupt can leave half done: the mean is added to
+            # the user's own samples again at the end.
+            X -= rounded
+            return squared_norms(X)
+        norms = np.empty(len(X))
+        parts = ranges(0, len(X), PART, even=False)
+        threads.map(lambda rows: centre(X[rows], rounded, norms[rows]), parts)
+        return norms
+
     def _validated(self, X: Any, **more: Any) -> Any:
         return validate_samples(self, X, accept_large_sparse=False, **more)
 
@@ -234,13 +261,7 @@ class KMeans(
         X, k = samples.X, self.n_clusters
         shift = 0.0 if sparse.issparse(X) else mean
         if isinstance(self.init, str) and self.init == "k-means++":
-            return kmeans_plusplus(
-                X,
-                k,
-                sample_weight=samples.weight,
-                x_squared_norms=samples.norms.astype(X.dtype),
-                random_state=random,
-            )[0]
+            return draw_far_apart(samples, k, random)
         if isinstance(self.init, str):
             weight = samples.weight / samples.weight.sum()
             rows = random.choice(samples.n, k, replace=False, p=weight)
@@ -348,12 +369,8 @@ def _check_size(samples: Lloyd) -> None:
         )
 
 
-def _mean_and_variance(X: Any) -> tuple[NDArray, float]:
-    """Return the mean of each feature, and the mean variance of the features."""
-    if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-        return np.asarray(mean, dtype=np.float64), float(np.mean(variance))
-    mean = X.mean(axis=0, dtype=np.float64)
-    parts = (X[i : i + PART] for i in range(0, len(X), PART))
-    squares = sum(float(((part - mean) ** 2).sum()) for part in parts)
-    return mean, squares / X.size
+def _mean(X: NDArray, threads: Threads) -> NDArray:
+    """Return the mean of each feature of dense samples."""
+    parts = ranges(0, len(X), PART, even=False)
+    sums = threads.map(lambda rows: sum_columns(X[rows]), parts)
+    return np.sum(sums, axis=0) / len(X)

@@ -13,16 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.lloyd import assign, decide, gather, give_way, move_between
+from mercer.core.lloyd import assign, decide, gather, give_way, move_between, settle
 from mercer.kernels.pair import squared_norms
 from mercer.runtime.threads import Threads
 
-__all__ = ["Clustering", "Lloyd"]
+__all__ = ["Clustering", "Lloyd", "is_lower"]
 
 # Number of samples in one piece of work for a thread.
 ROWS = 1024
+# Up to so many centres, inner products in a compiled loop take less time than a matrix
+# product: the loop reads rows where they are, and leaves out most of the products.
+FEW_CENTERS = 32
 # Least number of samples in a part of a sum, and largest number of parts.
 LEAST_SHARE, MOST_SHARES = 4096, 8
+
+
+def is_lower(inertia: float, than: float, total: float) -> bool:
+    """Return whether an objective is lower than another by more than rounding.
+
+    ``total`` is the sum of squares from which objectives are subtracted.  Two starts
+    that find the same clusters differ by rounding alone.  The first of them is kept, so
+    that the last bits of the samples do not decide how clusters are numbered.
+    """
+    return inertia < than - 1e-12 * abs(total)
 
 
 class Clustering(NamedTuple):
@@ -39,14 +52,21 @@ class Clustering(NamedTuple):
 class Lloyd:
     """Samples with their weights, ready to be clustered from several starts."""
 
-    def __init__(self, X: Any, weight: NDArray, threads: Threads):
-        self.X = X
+    def __init__(
+        self,
+        X: Any,
+        weight: NDArray,
+        threads: Threads,
+        norms: NDArray | None = None,
+    ):
+        self.X: Any = X if sparse.issparse(X) else np.ascontiguousarray(X)
         self.weight = weight
-        self.norms = squared_norms(X)
-        self._threads = threads
+        #: squared norms of the samples
+        self.norms = squared_norms(X) if norms is None else norms
+        self.threads = threads
         self._is_sparse = sparse.issparse(X)
         self.n, self.d = X.shape
-        self._total = float(weight @ self.norms)
+        self.total = float(weight @ self.norms)
         # This bounds the relative error of an inner product of d terms, summed in
         # blocks.
         self._error = float(np.finfo(X.dtype).eps) * (4.0 + np.sqrt(self.d))
@@ -64,8 +84,9 @@ class Lloyd:
         state = _State(self.n, k, self.d)
         history: list[float] = []
         rows, strict, settled = np.arange(self.n), False, False
+        gaps = np.zeros(k)
         for _ in range(max_iter):
-            changed = self._assign(rows, centers, state)
+            changed = self._assign(rows, centers, state, gaps)
             self._follow(changed, state)
             history.append(self._inertia(centers, state))
             new = self._means(centers, state)
@@ -75,11 +96,13 @@ class Lloyd:
             settled = strict or bool((moved**2).sum() <= tol)
             if settled or report("inertia", history[-1]):
                 break
-            rows = state.doubtful(moved, _half_gaps(centers))
+            gaps = _half_gaps(centers)
+            rows = state.doubtful(moved, gaps)
         if not strict:
             # The centres have moved since the last assignment; update the labels.
-            rows = state.doubtful(moved, _half_gaps(centers))
-            self._follow(self._assign(rows, centers, state), state)
+            gaps = _half_gaps(centers)
+            rows = state.doubtful(moved, gaps)
+            self._follow(self._assign(rows, centers, state, gaps), state)
         inertia, n_iter = self._inertia(centers, state), len(history)
         history.append(inertia)
         return Clustering(state.labels, centers, inertia, history, n_iter, settled)
@@ -87,7 +110,8 @@ class Lloyd:
     def labels_of(self, centers: NDArray) -> NDArray:
         """Return the nearest centre of each sample."""
         state = _State(self.n, len(centers), 0)
-        self._assign(np.arange(self.n), np.asarray(centers, dtype=np.float64), state)
+        centers = np.asarray(centers, dtype=np.float64)
+        self._assign(np.arange(self.n), centers, state, np.zeros(len(centers)))
         return state.labels
 
     def inertia(self, labels: NDArray, centers: NDArray) -> float:
@@ -97,27 +121,34 @@ class Lloyd:
         self._follow(np.arange(self.n), state)
         return self._inertia(np.asarray(centers, dtype=np.float64), state)
 
-    def _assign(self, rows: NDArray, centers: NDArray, state: _State) -> NDArray:
+    def _assign(
+        self, rows: NDArray, centers: NDArray, state: _State, half_gaps: NDArray
+    ) -> NDArray:
         """Assign some samples; return those that changed their cluster."""
         before = state.labels[rows]
         c_norm = np.einsum("ij,ij->i", centers, centers)
-        factor = centers.astype(self.X.dtype).T
+        factor = centers.astype(self.X.dtype)
+        is_few = len(centers) <= FEW_CENTERS and not self._is_sparse
 
         def work(first: int) -> None:
             some = rows[first : first + ROWS]
-            dots = self._part(some) @ factor
             doubtful = np.empty(len(some), dtype=np.intp)
-            count = assign(
-                np.ascontiguousarray(dots), some, self.norms, c_norm, self._error,
-                state.labels, state.upper, state.lower, doubtful,
-            )  # fmt: skip
+            known = state.labels, state.upper, state.lower, doubtful
+            if is_few:
+                count = settle(
+                    self.X, some, self.norms, factor, c_norm, half_gaps, self._error,
+                    *known,
+                )  # fmt: skip
+            else:
+                dots = np.ascontiguousarray(self._part(some) @ factor.T)
+                count = assign(dots, some, self.norms, c_norm, self._error, *known)
             if count:
                 some = doubtful[:count]
                 part = self._part(some)
                 part = part.toarray() if self._is_sparse else part
                 decide(part, some, centers, state.labels, state.upper, state.lower)
 
-        self._threads.map(work, range(0, len(rows), ROWS))
+        self.threads.map(work, range(0, len(rows), ROWS))
         is_other = (state.labels[rows] != before) | (state.summed[rows] < 0)
         return rows[is_other]
 
@@ -146,7 +177,7 @@ class Lloyd:
                 )
             return sums, counts
 
-        for sums, counts in self._threads.map(work, shares):
+        for sums, counts in self.threads.map(work, shares):
             state.sums += sums
             state.counts += counts
         state.summed[rows] = state.labels[rows]
@@ -165,7 +196,7 @@ class Lloyd:
     def _inertia(self, centers: NDArray, state: _State) -> float:
         cross = float(np.einsum("ij,ij->", centers, state.sums))
         own = float(state.counts @ np.einsum("ij,ij->i", centers, centers))
-        return max(self._total - 2.0 * cross + own, 0.0)
+        return max(self.total - 2.0 * cross + own, 0.0)
 
     def _means(self, centers: NDArray, state: _State) -> NDArray:
         """Return the new centres; an empty cluster gets a far sample."""

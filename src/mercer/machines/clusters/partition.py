@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.products import GivenProduct, GramProduct
+from mercer.machines.clusters.lloyd import is_lower
 
 __all__ = ["MOST_ROWS", "FeatureSamples", "Partition", "work_bytes"]
 
@@ -161,10 +162,17 @@ class FeatureSamples:
         self._last(runs, k)
         return [Partition(r.labels, r.history[-1], r.history, r.done) for r in runs]
 
+    def best(self, found: list[Partition]) -> Partition:
+        """Return the partition with the least objective; the first one of several."""
+        best = found[0]
+        for part in found[1:]:
+            if is_lower(part.inertia, best.inertia, self.total):
+                best = part
+        return best
+
     def _step(self, run: _Run, S: NDArray, k: int) -> None:
         D, objective = self.distances(run.labels, S)
-        slack = 1e-12 * abs(self.total)
-        if run.history and objective > run.history[-1] - slack:
+        if run.history and not is_lower(objective, run.history[-1], self.total):
             # The objective does not decrease: only rounding is left, or the kernel is
             # not positive definite.
             if objective > run.history[-1]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from mercer.engines.cpu import eigen
-from mercer.machines.clusters.lloyd import Lloyd
+from mercer.machines.clusters.lloyd import Lloyd, is_lower
 from mercer.machines.clusters.partition import MOST_ROWS, FeatureSamples
 from mercer.runtime.threads import Threads
 
@@ -106,7 +106,7 @@ def from_embedding(
     for _ in range(EMBEDDED_STARTS):
         start = _directions(rows, weight, k, random)
         found = plain.run(start, 100, 0.0, lambda what, value: False)
-        if best is None or found.inertia < best.inertia:
+        if best is None or is_lower(found.inertia, best.inertia, plain.total):
             best = found
     return best.labels  # type: ignore[union-attr]
 

@@ -34,7 +34,7 @@ MOST_PASSES = 300
 # Lanczos starts from the eigenvectors of a small matrix, which has this many samples
 # per vector of a block, and from RANDOM random vectors. The small matrix is worth its
 # time if all samples are at least LEAST_FOR_START per vector of a block.
-START_ROWS = 32
+START_ROWS = 16
 LEAST_START_ROWS = 4
 LEAST_FOR_START = 100
 RANDOM = 2

@@ -29,11 +29,12 @@ from mercer.machines.components.centred import (
     work_bytes,
 )
 from mercer.machines.components.preimage import PreImages
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import fit_method
 
 __all__ = ["KernelPCA"]
 
@@ -108,6 +109,10 @@ class KernelPCA(
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use. The result does not
         depend on it.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where kernel values and their products with vectors are computed: on the
+        processor, or on a graphics card, the first one or number N. ``cache_size`` is
+        memory of the card then; "auto" is what is free there, less a margin.
     preimage : {"ridge", "fixed-point"}, default="ridge"
         How ``inverse_transform`` finds samples: by the map that
         ``fit_inverse_transform`` learns or, for the Gaussian kernel, by the fixed-point
@@ -145,6 +150,12 @@ class KernelPCA(
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
+
+    See Also
+    --------
+    PCA : without a kernel.
+    KernelKMeans : clusters in feature space.
+    mercer.plots.EmbeddingDisplay : draws components.
 
     Notes
     -----
@@ -194,6 +205,7 @@ class KernelPCA(
         "random_state": ["random_state"],
         "copy_X": ["boolean"],
         "n_jobs": [None, Integral],
+        "device": [str],
         "preimage": [StrOptions({"ridge", "fixed-point"})],
         "cache_size": [
             StrOptions({"auto"}),
@@ -221,6 +233,7 @@ class KernelPCA(
         random_state: Any = None,
         copy_X: bool = True,
         n_jobs: int | None = None,
+        device: str = "cpu",
         preimage: str = "ridge",
         cache_size: float | str = "auto",
         verbose: bool | int = False,
@@ -241,6 +254,7 @@ class KernelPCA(
         self.random_state = random_state
         self.copy_X = copy_X
         self.n_jobs = n_jobs
+        self.device = device
         self.preimage = preimage
         self.cache_size = cache_size
         self.verbose = verbose
@@ -285,10 +299,10 @@ class KernelPCA(
         room = self._room(settings, X)
         settings = settings._replace(room=room)
         progress = StepProgress(self, X, y, self.verbose)
-        with engine_of(X, n_jobs=self.n_jobs) as engine:
+        with engine_of(X, self.device, self.n_jobs) as engine:
             order = None
             if not self._is_precomputed():
-                order = engine.operand(X).good_order()
+                order = engine.good_order(X)
             product = self._product(X, engine, SMALL, order, room)
             found = decompose(product, settings, progress).in_order(order)
         progress.finish("largest residual", float(found.residuals.max(initial=0.0)))
@@ -348,6 +362,7 @@ class KernelPCA(
     def _coordinates(self) -> NDArray:
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
+    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None) -> NDArray:
         """Find the components, and return the coordinates of the samples.
 
@@ -362,6 +377,7 @@ class KernelPCA(
         """
         return self.fit(X)._coordinates()
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the coordinates of samples along the components.
 

@@ -18,10 +18,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.runtime.arrays import as_dense
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, RealNotInt, StrOptions
-from mercer.runtime.validation import validate_data
+from mercer.runtime.validation import fit_method, validate_data
 
 __all__ = ["PCA"]
 
@@ -76,6 +75,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns in ``fit``, if all of them were strings.
+
+    See Also
+    --------
+    KernelPCA : the same in the feature space of a kernel.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from mercer.engines.engine import engine_of, gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
 from mercer.kernels.radial import RBF
 from mercer.machines.base.feature_space import FeatureSpace
-from mercer.runtime.arrays import as_dense
+from mercer.runtime.arrays import as_dense, takes_card_arrays
 
 __all__ = ["PreImages", "fixed_points"]
 
@@ -115,8 +115,9 @@ class PreImages(FeatureSpace):
         self.dual_coef_ = linalg.solve(values, wanted, assume_a="pos", overwrite_a=True)
 
     def _kernel_of_coordinates(self, Y: NDArray, Z: Any = None) -> NDArray:
-        return gram_matrix(self.kernel_, Y, Z, n_jobs=self.n_jobs)
+        return gram_matrix(self.kernel_, Y, Z, n_jobs=self.n_jobs, device=self.device)
 
+    @takes_card_arrays
     def inverse_transform(self, X: Any) -> NDArray:
         """Return samples whose coordinates are close to the given ones.
 
@@ -152,6 +153,7 @@ class PreImages(FeatureSpace):
             )
         return Y
 
+    @takes_card_arrays
     def denoise(self, X: Any) -> NDArray:
         """Return denoised samples, the pre-images of the samples' projections.
 

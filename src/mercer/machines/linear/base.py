@@ -206,13 +206,13 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
                 f"That is: raise max_iter={self.max_iter} or tol, scale the data, for "
                 "example with StandardScaler, or lower C."
             )
-        state = (
-            f"the duality gap is {ratio:.2g} of the objective, more than "
-            f"tol={self.tol:g}"
-        )
-        if ratio <= self.tol:
-            # A gap means nothing where the constraints of the dual do not hold.
-            state = "the constraints of the dual problem do not hold yet"
+        reasons = [found.hindrance] if found.hindrance else []
+        if ratio > self.tol:
+            reasons.append(
+                f"the duality gap is {ratio:.2g} of the objective, more than "
+                f"tol={self.tol:g}"
+            )
+        state = ", and ".join(reasons)
         warn_user(
             f"{type(self).__name__} did not converge in {found.n_iter} iterations: "
             f"{state}. {remedy}",

@@ -44,6 +44,10 @@ def l1_min_c(
     -------
     float
 
+    See Also
+    --------
+    LinearSVC : the machine that C is for.
+
     Examples
     --------
     >>> from mercer import l1_min_c

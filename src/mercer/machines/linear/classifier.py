@@ -24,10 +24,10 @@ from mercer.multiclass.calibration import (
     fit_sigmoid,
 )
 from mercer.multiclass.codes import one_vs_rest
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["LinearSVC"]
 
@@ -126,6 +126,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them are strings.
+
+    See Also
+    --------
+    SVC : any kernel.
+    LinearSVR : regression.
+    l1_min_c : the smallest useful C with an l1 penalty.
+    export_liblinear : writes the model for LIBLINEAR.
 
     Examples
     --------
@@ -243,7 +250,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
-        They are computed from Platt's sigmoids, which were fitted on five folds.
+        Probabilities come from Platt's sigmoids, which were fitted on five folds.
 
         Parameters
         ----------

@@ -13,9 +13,9 @@ from sklearn.utils import assert_all_finite
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.engines.cpu.linear.solve import LinearFound
 from mercer.machines.linear.base import LinearMachine, LinearPlan
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["LinearSVR"]
 
@@ -82,6 +82,11 @@ class LinearSVR(RegressorMixin, LinearMachine):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them are strings.
+
+    See Also
+    --------
+    SVR : any kernel.
+    LinearSVC : classification.
 
     Examples
     --------

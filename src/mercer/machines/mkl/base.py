@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
 from mercer.core.tiles import ranges
+from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import Progress, Settings, TaskSpec
 from mercer.engines.cpu.tiles import coefficient_matrix
@@ -120,6 +121,16 @@ class BaseGrams(ABC):
         F = self.products(by_sample(self.n, tasks))
         rows = [task.gram_rows(np.arange(len(task.f))) for task in tasks]
         return [np.ascontiguousarray(F[:, own, t]) for t, own in enumerate(rows)]
+
+    def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
+        """Return the solutions of machines, with products computed anew."""
+        F = self.products_of(tasks)
+        s = np.zeros(self.n_kernels)
+        for task, own in zip(tasks, F, strict=True):
+            task.f[:] = weights @ own
+            task.certificate = None
+            s += own @ np.bincount(task.problem.row, task.beta, len(task.f))
+        return Solved([to_solution(task, 0.0, tol) for task in tasks], s, F)
 
     @abstractmethod
     def squares(self, rows: NDArray) -> NDArray:

@@ -11,9 +11,9 @@ from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
+from mercer.runtime.validation import fit_method
 
 __all__ = ["MKLClassifier"]
 
@@ -107,6 +107,11 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. On a card, the matrices and the machines stay there if ``cache_size``,
+        or what is free, allows it; the weights are found on the processor. If they do
+        not fit, the card computes kernel values and the processor the rest.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -165,6 +170,13 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     shape_fit_ : tuple of int
         Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
         matrices.
+
+    See Also
+    --------
+    SVC : one kernel, or a sum with given weights.
+    MKLRegressor : the same for numbers.
+    mercer.images.Views : several kinds of features, by name.
+    mercer.plots.KernelWeightsDisplay : draws the weights.
 
     References
     ----------
@@ -227,6 +239,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -253,6 +266,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from mercer.core.mkl import add_scaled
 from mercer.core.smo import solve_and_polish
 from mercer.core.tiles import add_rows, gather_square, ranges
-from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import (
@@ -97,16 +96,6 @@ class GramsInMemory(BaseGrams):
         after_each = None if report is None else (lambda: report(tasks))
         self.threads.map(improve, tasks, after_each, room.at_once)
         return self.certified(weights, tasks, settings.tol)
-
-    def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
-        """Return the solutions of machines, with products computed anew."""
-        F = self.products_of(tasks)
-        s = np.zeros(self.n_kernels)
-        for task, own in zip(tasks, F, strict=True):
-            task.f[:] = weights @ own
-            task.certificate = None
-            s += own @ np.bincount(task.problem.row, task.beta, len(task.f))
-        return Solved([to_solution(task, 0.0, tol) for task in tasks], s, F)
 
     def combined(self, weights: NDArray) -> NDArray:
         """Return the weighted sum, in memory that the next sum overwrites."""

@@ -19,20 +19,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import (
     Weights,
-    budget_bytes,
     given_budget,
 )
 from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec
-from mercer.kernels.base import Kernel, Scaled, with_names
+from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
+from mercer.kernels.base import Kernel, Scaled, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.kernels.pair import dense_if_small
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.machines.mkl.base import BaseGrams, weighted_sum
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
@@ -178,19 +175,15 @@ class MultiKernelMachine(KernelMachine):
         if self._is_precomputed():
             return (Precomputed(),), valid.X
         kernels = self._base_kernels(valid)
-        # A user's own function gets the samples as they were given.
-        samples = (
-            valid.X
-            if any(kernel.is_custom() for kernel in kernels)
-            else dense_if_small(valid.X)
-        )
+        samples = seen_by(kernels, valid.X)
         return tuple(kernel.bind(samples) for kernel in kernels), samples
 
     @QUIET
     def _solve(self, plan: Plan) -> Learnt:
         kernels = [] if plan.is_matrix else list(plan.kernels)
-        with Threads(self.n_jobs) as threads:
-            progress = FitProgress(self, plan.X, plan.y, self.verbose, threads.stop)
+        with engine_of(plan.X, n_jobs=self.n_jobs) as engine:
+            threads = engine.threads
+            progress = FitProgress(self, plan.X, plan.y, self.verbose, engine.stop)
             # If single precision is not enough, fit again in double precision.
             for tol in (self.tol, 0.0):
                 store = self._store(plan, kernels, threads, tol)
@@ -224,8 +217,12 @@ class MultiKernelMachine(KernelMachine):
             store: BaseGrams = GramsInMemory(matrices, starts, threads)
         else:
             data = Operand(X, order=None if in_order else order, run=threads.map)
-            budget = budget_bytes(self.cache_size)
-            store = make_store(kernels, data, starts, budget, threads, tol)
+            engine = None
+            if self.device != "cpu":
+                engine = engine_of(X, self.device, self.n_jobs)
+            store = make_store(
+                kernels, data, starts, self.cache_size, threads, tol, engine
+            )
         check_finite("kernel values", store.diagonals())
         store.normalize(self.normalize)
         return store
@@ -367,7 +364,7 @@ class MultiKernelMachine(KernelMachine):
                 values += given @ scaled[k]
         else:
             budget = given_budget(self.cache_size)
-            with engine_of(X, n_jobs=self.n_jobs) as engine:
+            with engine_of(X, self.device, self.n_jobs) as engine:
                 left, right = (
                     engine.operand(data.astype(np.float64))
                     for data in (X, self.support_vectors_)

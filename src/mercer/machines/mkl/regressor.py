@@ -14,9 +14,10 @@ from mercer.core.problem import DualProblem, epsilon_svr
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.machine import SingleMachine
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.fitting import fit_method
+from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import fit_method
 
 __all__ = ["MKLRegressor"]
 
@@ -85,6 +86,11 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         -1 is 1000.
     n_jobs : int, default=None
         Number of threads; None uses as many as BLAS may use.
+    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
+        Where to compute: on the processor, or on a graphics card, the first one or
+        number N. On a card, the matrices and the machines stay there if ``cache_size``,
+        or what is free, allows it; the weights are found on the processor. If they do
+        not fit, the card computes kernel values and the processor the rest.
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
@@ -134,6 +140,11 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
         matrices.
 
+    See Also
+    --------
+    SVR : one kernel, or a sum with given weights.
+    MKLClassifier : the same for classes.
+
     References
     ----------
     Sun, Ampornpunt, Varma & Vishwanathan, "Multiple kernel learning and the SMO
@@ -179,6 +190,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         cache_size: float | str = "auto",
         max_iter: int = -1,
         n_jobs: int | None = None,
+        device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
     ):
@@ -197,6 +209,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         self.cache_size = cache_size
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.device = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -219,6 +232,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         """
         return self._fit(X, y, sample_weight)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the predicted value of each sample.
 
@@ -233,6 +247,22 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         """
         check_is_fitted(self)
         return self._decisions(X).ravel()
+
+    @takes_card_arrays
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the coefficient of determination, :math:`R^2`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, y, sample_weight)
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return epsilon_svr(targets, self.C * weight, self.epsilon)

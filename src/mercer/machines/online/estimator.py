@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.engines.cpu.certificates import all_of
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
+from mercer.engines.plan import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
@@ -31,11 +31,10 @@ from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
 from mercer.multiclass.decoding import score_classes, votes_and_margins
 from mercer.runtime.arrays import as_dense, frozen
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["OnlineSVC"]
 
@@ -161,6 +160,11 @@ class OnlineSVC(StreamClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them were strings.
+
+    See Also
+    --------
+    PassiveAggressiveClassifier : simpler, and takes less memory.
+    SVC : all samples at once.
 
     References
     ----------
@@ -352,7 +356,7 @@ class OnlineSVC(StreamClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def finish(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Any:
-        """Solve to the optimum, so that no pair violates by more than ``tol``.
+        """Solve to the optimum: the KKT gap is at most ``tol``.
 
         Without data, this is the optimum over the held samples, with the costs that
         they came with. With data, the machine becomes exactly that of :class:`SVC` on

@@ -24,12 +24,11 @@ from mercer.machines.passive.learnt_weights import (
     WeightedSamples,
 )
 from mercer.runtime.arrays import as_dense, frozen
-from mercer.runtime.fitting import fit_method
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["PassiveAggressiveClassifier"]
 
@@ -91,7 +90,7 @@ class PassiveAggressiveClassifier(StreamClassifier):
     average : bool, default=False
         Whether to predict with the average of the weights over all samples.
     budget : int, default=None
-        With a kernel, the largest number of support vectors; None is no limit.
+        With a kernel, the largest number of support vectors; None sets no limit.
     removal : {"oldest", "smallest"}, default="oldest"
         Which support vector is removed when a new one exceeds the budget: the oldest,
         or the one with the least sum of :math:`|\beta_i| \sqrt{k(x_i, x_i)}` over the
@@ -142,6 +141,10 @@ class PassiveAggressiveClassifier(StreamClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if all of them were strings.
+
+    See Also
+    --------
+    OnlineSVC : comes closer to the optimum, and takes more memory.
 
     References
     ----------

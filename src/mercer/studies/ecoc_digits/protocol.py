@@ -106,7 +106,7 @@ STATEMENT: dict[str, Any] = {
                 note="Each row has the largest size at which the solver ran. Random "
                 "pairs count draws as steps. A kernel value is one k(x, z); rows are "
                 "computed whole. The order is the slope of log time over log n without "
-                "the smallest size.",
+                "the smallest size, and without runs that reached the limit of steps.",
             )
             for k in ("Gaussian", "linear")
         ),

@@ -139,7 +139,8 @@ def _over_sizes(run: Callable[[int], Cost], sizes: Sequence[int]) -> list[Cost]:
 
 
 def _order(costs: Sequence[Cost]) -> float | None:
-    own = costs[1:]
+    """Return the slope of log time over log n, for runs that were not cut short."""
+    own = [cost for cost in costs[1:] if (cost.steps or 0) < MOST_STEPS]
     if len(own) < 2:
         return None
     slope = np.polyfit(np.log([c.n for c in own]), np.log([c.seconds for c in own]), 1)

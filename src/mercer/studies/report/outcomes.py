@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
     items: Sequence[Item] = ()
     message: str = ""
     is_reused: bool = False  #: whether an earlier run had stored it
+    processor_seconds: float = 0.0  #: the time of all cores together
 
 
 class StudyReport(NamedTuple):
@@ -34,6 +35,11 @@ class StudyReport(NamedTuple):
     def seconds(self) -> float:
         """The time that the steps took, in this run or in an earlier one."""
         return sum(outcome.seconds for outcome in self.outcomes)
+
+    @property
+    def processor_seconds(self) -> float:
+        """The time of all cores together."""
+        return sum(outcome.processor_seconds for outcome in self.outcomes)
 
 
 @public("mercer.studies")

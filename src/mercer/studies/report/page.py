@@ -15,7 +15,7 @@ from mercer.studies.report.overview import Point, draw_overview
 from mercer.studies.results import Figure, Finding, Row
 from mercer.studies.study import ResultTable, Study
 
-__all__ = ["Cell", "Section", "render", "summarise"]
+__all__ = ["Cell", "Line", "Section", "render", "section_of", "summarise"]
 
 TEMPLATE = "page.html.j2"
 # Panels narrower than this, in points, were drawn for several columns.
@@ -31,6 +31,11 @@ class Cell(NamedTuple):
     published: str = ""
     comparison: Comparison | None = None
     is_known: bool = True  #: whether the report says how many samples it tested on
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the value is a number or a word, which must not be cut in two."""
+        return len(self.value) <= MOST_LETTERS
 
 
 class Line(NamedTuple):
@@ -69,7 +74,7 @@ class ShownTable(NamedTuple):
         """Whether the table fits a small screen as it is, and needs no cards."""
         n_columns = len(self.headings) + self.is_timed + self.has_gaps
         cells = [cell for line in self.lines for cell in line.cells]
-        is_short = all(len(cell.value) <= MOST_LETTERS for cell in cells)
+        is_short = all(cell.is_short for cell in cells)
         room = 4 if max(len(line.label) for line in self.lines) <= MOST_LETTERS else 2
         return is_short and n_columns <= room and not any(c.published for c in cells)
 
@@ -169,7 +174,7 @@ def render(report: Report) -> str:
     environment.filters["signed"] = lambda v: f"{v:+.2f}".replace("-", "−")
     environment.filters["duration"] = _duration
     environment.filters["shape"] = shape_of
-    sections = [_section(study) for study in report.studies]
+    sections = [section_of(study) for study in report.studies]
     summary = summarise(sections)
     pictures = [
         draw_overview(summary.points, narrow) if summary.points else ""
@@ -185,7 +190,7 @@ def render(report: Report) -> str:
 
 
 def _late(studies: Sequence[Study]) -> list[tuple[Late, list[str]]]:
-    """Return choices made after seeing test scores, with the studies they concern."""
+    """Return choices that no run makes, with the studies that they concern."""
     found: dict[Late, list[str]] = {}
     for study in studies:
         for choice in study.late:
@@ -193,7 +198,8 @@ def _late(studies: Sequence[Study]) -> list[tuple[Late, list[str]]]:
     return list(found.items())
 
 
-def _section(report: StudyReport) -> Section:
+def section_of(report: StudyReport) -> Section:
+    """Return what the page shows of a study, beside the published numbers."""
     items = [item for outcome in report.outcomes for item in outcome.items]
     rows = [item for item in items if isinstance(item, Row)]
     figures = [item for item in items if isinstance(item, Figure)]
@@ -349,9 +355,13 @@ def _text(value: Any, is_percentage: bool) -> str:
         return str(value)
     if is_percentage:
         return f"{value:.2f}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    is_whole = isinstance(value, int) or abs(value) >= 1000
+    return f"{value:,.0f}".replace("-", "−") if is_whole else _short(value)
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits that count, and a minus sign."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 def _duration(seconds: float) -> str:

@@ -22,7 +22,7 @@ from mercer.studies.report.watch import Watcher, make_watcher
 from mercer.studies.results import Item, Unavailable
 from mercer.studies.study import Run, Step, Study
 
-__all__ = ["run_studies"]
+__all__ = ["run_step", "run_studies"]
 
 
 def run_studies(
@@ -98,14 +98,15 @@ def _run_study(
             outcomes.append(known._replace(is_reused=True))
             continue
         watcher.begin(study.name, step.name)
-        outcome = _run_step(step, run)
+        outcome = run_step(step, run)
         stored.put(key, outcome)
         outcomes.append(outcome)
         watcher.end(study.name, outcome)
 
 
-def _run_step(step: Step, run: Run) -> Outcome:
-    started = time.perf_counter()
+def run_step(step: Step, run: Run) -> Outcome:
+    """Run a step; a failure is an outcome, too."""
+    started, worked = time.perf_counter(), time.process_time()
     items: list[Item] = []
     status, message = "done", ""
     try:
@@ -118,4 +119,11 @@ def _run_step(step: Step, run: Run) -> Outcome:
         status, message = "unavailable", str(reason)
     except Exception as error:  # any failure is reported, and the other steps go on
         status, message = "failed", f"{type(error).__name__}: {error}"
-    return Outcome(step.name, status, time.perf_counter() - started, items, message)
+    return Outcome(
+        step.name,
+        status,
+        time.perf_counter() - started,
+        items,
+        message,
+        processor_seconds=time.process_time() - worked,
+    )

@@ -15,7 +15,7 @@ from mercer.studies.results import from_json, to_json
 __all__ = ["StoredResults", "step_key"]
 
 # Raise this number when the meaning of stored results changes.
-FORMAT = 2
+FORMAT = 3
 
 
 def step_key(study: str, step: str, settings: Mapping[str, Any], facts: Any) -> str:

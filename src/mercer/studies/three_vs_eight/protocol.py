@@ -27,7 +27,7 @@ STATEMENT: dict[str, Any] = {
     "source": SOURCE,
     "protocol": (
         "The digits 3 and 8 are split 60 : 20 : 20 by seed. The report does not say "
-        "many images it had: its fractions fit validation and test parts of 666, "
+        "how many images it had: its fractions fit validation and test parts of 666, "
         "1,332, 1,998 and 2,664 images. With full MNIST our parts have 1,998 images; "
         "the intervals assume that the report had 666.",
         "Every parameter is chosen on the validation part; the test part is scored "

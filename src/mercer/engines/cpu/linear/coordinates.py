@@ -123,7 +123,14 @@ def solve_l1(
     shifts = found[:, features.d :]
     if scaling is not None and not is_penalised:
         shifts = -scaling * shifts
-    return _found(tasks, found[:, : features.d], shifts)
+    hindrance = ""
+    worst = max(task.worst for task in tasks)
+    if worst > LARGEST_VIOLATION:
+        hindrance = (
+            f"a weight violates its condition of optimality by {worst:.2g}, more than "
+            f"{LARGEST_VIOLATION:g}"
+        )
+    return _found(tasks, found[:, : features.d], shifts)._replace(hindrance=hindrance)
 
 
 def _newton_on_support(

@@ -20,12 +20,10 @@ MOST_DIRECT = 3000
 PANEL = 128
 # Up to this many columns, threads share rows instead.
 NARROW = 256
-# Penalty of an unpenalised shift in the matrix of Newton's method, relative to the
-# inverse squared length of a sample.  It only shortens steps, and makes the matrix
-# definite where no variable of a group is free.
+# Penalty of an unpenalised shift in the matrix of Newton's method, relative to what
+# one free variable adds to it.  It makes the matrix definite where no variable of a
+# group is free, and is negligible elsewhere.
 LEAST_PENALTY = 1e-7
-# Bytes for the matrices that are kept from round to round.
-KEPT_BYTES = 1 << 30
 
 
 class Curvature:
@@ -36,15 +34,12 @@ class Curvature:
     free, or cease to be.
     """
 
-    def __init__(self, features: Features, problems: LinearProblems, length: float):
+    def __init__(self, features: Features, problems: LinearProblems):
         self.features = features
         self.problems = problems
         self.size = features.d + problems.n_shifts
         self._products: dict[int, NDArray] = {}
         self._inside: dict[int, NDArray] = {}
-        self._penalty = np.ones(self.size)
-        if not problems.penalty:
-            self._penalty[features.d :] = LEAST_PENALTY / length
 
     def is_direct(self, task: Any) -> bool:
         """Tell whether one of the two matrices is small enough to be factorised."""
@@ -178,7 +173,7 @@ class Curvature:
     def _through_features(self, task: Any, gradient: NDArray) -> NDArray:
         factor = 1.0 if self.problems.has_ridge else 1.0 / task.inverse
         matrix = factor * self._products[task.number]
-        matrix[np.diag_indices(self.size)] += self._penalty
+        matrix[np.diag_indices(self.size)] += _penalties(self.problems, task, self.size)
         return _solve_definite(matrix, -gradient)
 
     def _through_samples(self, task: Any, gradient: NDArray) -> NDArray:
@@ -189,7 +184,8 @@ class Curvature:
             (P + Z'SZ)^{-1} = P^{-1} - P^{-1} Z' (S^{-1} + Z P^{-1} Z')^{-1} Z P^{-1}
         """
         free = np.flatnonzero(task.free)
-        scaled = -gradient / self._penalty
+        penalty = _penalties(self.problems, task, self.size)
+        scaled = -gradient / penalty
         if not len(free):
             return scaled
         problems = self.problems
@@ -205,9 +201,19 @@ class Curvature:
         matrix = Z[:, :d] @ Z[:, :d].T
         if problems.n_shifts:
             shift = Z[:, d:]
-            matrix += (shift / self._penalty[d:]) @ shift.T
+            matrix += (shift / penalty[d:]) @ shift.T
         matrix[np.diag_indices(len(free))] += ridge + task.inverse
-        return scaled - (Z.T @ _solve_definite(matrix, Z @ scaled)) / self._penalty
+        return scaled - (Z.T @ _solve_definite(matrix, Z @ scaled)) / penalty
+
+
+def _penalties(problems: LinearProblems, task: Any, size: int) -> NDArray:
+    """Return the penalty of each weight and shift in the matrix of a task."""
+    result = np.ones(size)
+    if problems.has_fixed_sums:
+        ridge = problems.ridge[task.number]
+        least = task.inverse or float(ridge.max())
+        result[size - problems.n_shifts :] = LEAST_PENALTY / least
+    return result
 
 
 def _solve_definite(matrix: NDArray, right: NDArray) -> NDArray:
@@ -232,9 +238,9 @@ def conjugate_gradients(
     for i, (task, _) in enumerate(steps):
         ridge = problems.ridge[task.number]
         curve[i] = np.where(task.free, 1.0 / (ridge + task.inverse), 0.0)
-    penalty = np.ones(right.shape[1])
-    if not problems.penalty:
-        penalty[d:] = 1e-6
+    penalty = np.array(
+        [_penalties(problems, task, right.shape[1]) for task, _ in steps]
+    )
     row, group, value = problems.row, problems.group, problems.value
     x = np.zeros_like(right)
     residual = right.copy()
@@ -247,7 +253,7 @@ def conjugate_gradients(
             break
         part = way[going]
         along = features.scores(np.ascontiguousarray(part[:, :d]))
-        product = penalty * part
+        product = penalty[going] * part
         by_row = np.empty_like(along)
         for i, k in enumerate(going):
             change = along[i][row]

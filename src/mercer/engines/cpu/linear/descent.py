@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.linear_descent import LANES, descend
+from mercer.core.linear_descent import FEW_LANES, LANES, descend
 from mercer.core.linear_pieces import respond
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
@@ -97,31 +97,30 @@ def _epochs(
     stop: NDArray,
 ) -> None:
     """Make epochs for problems side by side."""
-    X, row = features.X, problems.row
+    X = features.X
     chosen = [task.number for task in tasks]
-    width = 1 if len(chosen) == 1 else LANES
-
-    def beside(values: NDArray) -> NDArray:
-        out = np.zeros((values.shape[1], width))
-        out[:, : len(chosen)] = values.T
-        return out
-
-    p, lo = beside(problems.p[chosen]), beside(problems.lo[chosen])
-    hi, ridge = beside(problems.hi[chosen]), beside(problems.ridge[chosen])
-    beta = beside(np.array([task.beta for task in tasks]))
-    w = beside(np.array([task.w for task in tasks]))
+    k = len(chosen)
+    width = 1 if k == 1 else FEW_LANES if k <= FEW_LANES else LANES
+    # Lanes that are not used have bounds of 0, and never move.
+    terms = np.zeros((problems.p.shape[1], 5, width))
+    given = (problems.p, problems.lo, problems.hi, problems.ridge)
+    for place, values in enumerate(given):
+        terms[:, place, :k] = values[chosen].T
+    terms[:, 4, :k] = np.array([task.beta for task in tasks]).T
+    w = np.zeros((features.d, width))
+    w[:, :k] = np.array([task.w for task in tasks]).T
     u = np.zeros(width)
     if problems.n_shifts:
-        u[: len(chosen)] = [task.u[0] for task in tasks]
+        u[:k] = [task.u[0] for task in tasks]
     value = problems.value if problems.n_shifts else 0.0
     state = np.array([seed + 1000003 * chosen[0] + tasks[0].n_iter], dtype=np.uint64)
     bound = eps[chosen].min()
     n_epochs, worst = descend(
-        X.data, X.indices, X.indptr, norms, w, u, value, p, lo, hi, ridge, row, beta,
+        X.data, X.indices, X.indptr, norms, w, u, value, terms, problems.row,
         bound, min(AT_A_TIME, left), state, stop,
     )  # fmt: skip
     for i, task in enumerate(tasks):
-        task.beta = beta[:, i].copy()
+        task.beta = terms[:, 4, i].copy()
         task.n_iter += n_epochs
     if worst <= bound:
         eps[chosen] = FALL * bound

@@ -90,7 +90,9 @@ class Features:
 
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
         """Return ``weights @ X.T``, shape (n_problems, n)."""
-        result = np.empty((len(weights), self.n))
+        result = np.zeros((len(weights), self.n))
+        if not weights.any():
+            return result
         work = self.n_values * len(weights)
         X = self.X
         if self.is_sparse:

@@ -24,20 +24,26 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.linear_pieces import respond, step_length
+from mercer.core.linear_pieces import (
+    repair_sums,
+    respond,
+    settle_shifts,
+    step_length,
+)
 from mercer.engines.cpu.linear.curvature import Curvature, conjugate_gradients
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.runtime.validation import check_finite
 
-__all__ = ["NewtonTask", "newton"]
+__all__ = ["SUM_ERROR", "NewtonTask", "newton"]
 
 # The smoothed problem is solved well enough when this fraction of the gap is its own.
 INNER_PART = 0.5
 # Growth of sigma between two smoothed problems.
 GROWTH = 3.0
-# Largest sigma, in units of the inverse squared length of a sample.
-LARGEST_SIGMA = 1e8
+# Largest sigma, in units of the largest coefficient: rounding errors of decision values
+# are multiplied with it.
+LARGEST_SIGMA = 1e5
 # Factor of the first sigma where coefficients are given.
 WARM = 30.0
 # Sums of groups may be off by this fraction of the mass.
@@ -62,6 +68,7 @@ class NewtonTask:
     dual: float = -np.inf
     loss: float = np.inf
     rest: float = np.inf
+    off: float = 0.0  #: how far fixed sums are off, as a fraction of the mass
     n_iter: int = 0
     done: bool = False
     stuck: bool = False  #: whether only rounding errors are left of the gradient
@@ -112,6 +119,13 @@ def newton(
             break
         solver.improve([task for task in active if not task.seems_done])
         solver.renew([task for task in active if task.seems_done or task.stuck])
+    late = [task for task in tasks if task.seems_done and not task.done]
+    if late:
+        # No round is left in which these could be confirmed.
+        solver.renew(late)
+        solver.evaluate(late)
+        for task in late:
+            task.done = solver.sums_hold(task) and rule(task)
     return tasks
 
 
@@ -134,6 +148,8 @@ class _Newton:
         norms = features.squared_norms()
         self.length = max(float(np.median(norms)), float(norms.mean()) * 1e-3, 1e-300)
         check_finite("weights or intercepts", norms)
+        bounds = np.maximum(problems.hi, -problems.lo).max(axis=1)
+        self.bounds = np.where(bounds > 0, bounds, 1.0)
         sigma = self._first_sigma()
         if beta is not None:
             # These coefficients are known to be good: stay close to them.
@@ -156,7 +172,7 @@ class _Newton:
             )
             for c in range(k)
         ]
-        self.curvature = Curvature(features, problems, self.length)
+        self.curvature = Curvature(features, problems)
 
     def _first_sigma(self) -> NDArray:
         """Return a first sigma for each problem.
@@ -164,10 +180,7 @@ class _Newton:
         Coefficients are not larger than their bounds, and change by about the inverse
         squared length of a sample.
         """
-        problems = self.problems
-        bound = np.maximum(problems.hi, -problems.lo).max(axis=1)
-        bound = np.where(bound > 0, bound, 1.0)
-        return np.minimum(bound, 10.0 / self.length)
+        return np.minimum(self.bounds, 10.0 / self.length)
 
     def evaluate(self, tasks: list[NewtonTask]) -> None:
         """Let the coefficients respond to the weights, and measure the gap."""
@@ -177,10 +190,19 @@ class _Newton:
 
         def react(task: NewtonTask) -> None:
             c = task.number
+            if problems.has_fixed_sums:
+                settle_shifts(
+                    task.score, task.u, value, p[c], lo[c], hi[c], ridge[c], task.base,
+                    task.inverse, row, group, totals[c],
+                )  # fmt: skip
             task.loss, task.rest = respond(
                 task.score, task.u, value, p[c], lo[c], hi[c], ridge[c], task.base,
                 task.inverse, row, group, task.beta, task.free,
             )  # fmt: skip
+            if problems.has_fixed_sums:
+                repair_sums(lo[c], hi[c], group, totals[c], task.beta, task.free)
+                b = task.beta
+                task.rest = float(b @ p[c] + 0.5 * (ridge[c] * b) @ b)
 
         features.run(react, tasks, 10 * m * len(tasks))
         by_row = np.empty((len(tasks), features.n))
@@ -209,10 +231,11 @@ class _Newton:
 
     def sums_hold(self, task: NewtonTask) -> bool:
         """Tell whether fixed sums are what they should be."""
-        if self.problems.penalty or not len(task.u):
-            return True
-        off = np.abs(task.sums - self.problems.totals[task.number]).max()
-        return bool(off <= SUM_ERROR * np.abs(task.beta).sum())
+        task.off = 0.0
+        if self.problems.has_fixed_sums:
+            off = float(np.abs(task.sums - self.problems.totals[task.number]).max())
+            task.off = off / max(float(np.abs(task.beta).sum()), 1e-300)
+        return task.off <= SUM_ERROR
 
     def _wants_new_base(self, task: NewtonTask, gradient: NDArray) -> bool:
         """Tell whether the smoothed problem is solved well enough."""
@@ -227,7 +250,7 @@ class _Newton:
 
     def _move_base(self, task: NewtonTask) -> None:
         task.base = task.beta.copy()
-        least = self.length / LARGEST_SIGMA
+        least = 1.0 / (LARGEST_SIGMA * self.bounds[task.number])
         task.inverse = max(task.inverse / GROWTH, min(least, task.inverse))
 
     def improve(self, tasks: list[NewtonTask]) -> None:

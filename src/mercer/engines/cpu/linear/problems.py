@@ -35,6 +35,11 @@ class LinearProblems(NamedTuple):
         """The number of intercepts of each problem."""
         return self.totals.shape[1]
 
+    @property
+    def has_fixed_sums(self) -> bool:
+        """Whether there are shifts without penalty, and so fixed sums of groups."""
+        return bool(self.n_shifts and not self.penalty)
+
     def part(self, chosen: Any) -> LinearProblems:
         """Return some of the problems."""
         return self._replace(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.linear.curvature import MOST_DIRECT
 from mercer.engines.cpu.linear.descent import coordinate_descent
 from mercer.engines.cpu.linear.features import Features
-from mercer.engines.cpu.linear.newton import newton
+from mercer.engines.cpu.linear.newton import SUM_ERROR, newton
 from mercer.engines.cpu.linear.problems import LinearProblems
 
 __all__ = ["LinearFound", "Start", "solve_linear"]
@@ -44,6 +44,7 @@ class LinearFound(NamedTuple):
     gap: NDArray[np.float64]  #: primal minus dual, shape (k,)
     n_iter: int  #: rounds or epochs of the problem with most of them
     converged: bool
+    hindrance: str = ""  #: what else than a gap keeps a problem from being solved
 
 
 def solve_linear(
@@ -89,6 +90,18 @@ def solve_linear(
         np.array([max(task.gap, 0.0) for task in tasks]),
         max(task.n_iter for task in tasks),
         all(task.done for task in tasks),
+        _hindrance(tasks),
+    )
+
+
+def _hindrance(tasks: list[Any]) -> str:
+    """Say which constraints of the dual problem do not hold, if any."""
+    off = max(getattr(task, "off", 0.0) for task in tasks)
+    if off <= SUM_ERROR:
+        return ""
+    return (
+        "the coefficients of a problem do not add up to what an intercept without "
+        f"penalty requires: the sum is off by {off:.2g} of their mass"
     )
 
 

@@ -1,0 +1,1 @@
+"""One graphics card: kernel values and solvers, on CuPy."""

@@ -1,0 +1,345 @@
+"""Every compiled function does what its twin does, and NVRTC can compile it.
+
+The functions run on the processor (see `emulated_card`), and on a card where there is
+one.
+"""
+
+import ctypes
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emulated_card
+from card_twins import TWINS
+from mercer.core.problem import c_svc, certify, epsilon_svr, nu_svc
+from mercer.engines.cuda.sources import (
+    FUNCTIONS,
+    GOES_ON,
+    OPTIONS,
+    SOLVED,
+    SOURCE,
+    STEMS,
+    grid_of,
+    typed,
+)
+from real_card import real_card
+
+needs_compiler = pytest.mark.skipif(
+    emulated_card.MISSING is not None, reason=str(emulated_card.MISSING)
+)
+
+
+def test_every_function_is_named_and_has_a_twin():
+    found = re.findall(
+        r"^(?:extern \"C\".*? |[A-Z_]+\()(\w+_(?:float|double))\b", SOURCE, re.M
+    )
+    assert sorted(set(found)) == sorted(FUNCTIONS) == sorted(TWINS)
+
+
+def emulated(**how):
+    """Return what calls emulated functions by their name."""
+    functions = emulated_card.functions(**how)
+    return lambda name, grid, block, *own: functions[name](grid, block, *own)
+
+
+@pytest.fixture(params=["emulated", pytest.param("card", marks=pytest.mark.gpu)])
+def run(request):
+    """Calls functions by their name, emulated ones or those of a card."""
+    if request.param == "emulated":
+        if emulated_card.MISSING:
+            pytest.skip(emulated_card.MISSING)
+        return emulated(threads=8, seed=1)
+    card = real_card()
+
+    def call(name, grid, block, *own):
+        if name.startswith("take_pair_steps"):
+            block = (64,)
+        there = [card.to_card(a) if isinstance(a, np.ndarray) else a for a in own]
+        card.function(name)(grid, block, tuple(there))
+        for mine, other in zip(own, there, strict=True):
+            if isinstance(mine, np.ndarray):
+                mine[...] = card.to_host(other)
+
+    return call
+
+
+def both_ways(run, name, grid, block, arguments):
+    """Return what a twin and its function make of the same arguments."""
+    results = []
+    for function in (lambda name, *own: TWINS[name](*own), run):
+        own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        with np.errstate(all="ignore"):
+            function(name, grid, block, *own)
+        results.append(own)
+    return results
+
+
+def packed(problems, rng, dtype, shared):
+    """Return arguments of `take_pair_steps` for problems on random kernel values."""
+    n = max(int(problem.row.max()) + 1 for problem in problems)
+    X = rng.normal(size=(len(problems), n, 3))
+    if shared:
+        X[:] = X[0]
+    K = np.exp(-((X[:, :, None] - X[:, None]) ** 2).sum(axis=-1)).astype(dtype)
+    groups, starts, gradients = [0], [0], []
+    for problem, own in zip(problems, K, strict=True):
+        sizes = np.bincount(problem.group)
+        starts += list(starts[-1] + np.cumsum(sizes))
+        groups.append(groups[-1] + len(sizes))
+        f = own.astype(float) @ np.bincount(problem.row, problem.start, n)
+        gradients.append(f[problem.row] + problem.p)
+    column = np.concatenate([problem.row for problem in problems])
+    P, m = len(problems), len(column)
+    joined = [np.concatenate([one[k] for one in problems]) for k in range(4)]
+    _, lo, hi, start = joined
+    diag = np.concatenate(
+        [own.diagonal()[one.row] for one, own in zip(problems, K, strict=True)]
+    )
+    return K, [
+        K, np.int64(n), np.int64(0 if shared else n * n), np.arange(P, dtype=np.int32),
+        np.array(groups, np.int32), np.array(starts, np.int32), column.astype(np.int32),
+        diag, lo, hi, start, np.concatenate(gradients), np.zeros(m, np.uint8),
+        np.full(P, 1e-4), np.full(P, 50, np.int32), np.zeros(P, np.int64), np.zeros(P),
+        np.zeros(P, np.int32),
+    ]  # fmt: skip
+
+
+def some_problems(rng, kinds):
+    made = []
+    for kind, m in kinds:
+        y = rng.choice([-1.0, 1.0], size=m)
+        if kind == "c":
+            made.append(c_svc(y, rng.choice([0.0, 0.3, 2.0, 1e6], size=m)))
+        elif kind == "nu":
+            made.append(nu_svc(y, np.ones(m), 0.4))
+        else:
+            made.append(epsilon_svr(rng.normal(size=m), np.full(m, 2.0), 0.1))
+    return made
+
+
+@needs_compiler
+@settings(max_examples=25, deadline=None)
+@given(
+    kinds=st.lists(
+        st.tuples(st.sampled_from(["c", "nu", "svr"]), st.integers(1, 25)),
+        min_size=1,
+        max_size=3,
+    ),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    shared=st.booleans(),
+    threads=st.sampled_from([4, 8, 16]),
+    order=st.integers(0, 1000),
+)
+def test_pair_steps_are_those_of_their_twin(kinds, dtype, shared, threads, order):
+    rng = np.random.default_rng(order)
+    problems = some_problems(rng, kinds)
+    _, arguments = packed(problems, rng, dtype, shared)
+    name = typed("take_pair_steps", dtype)
+    grid = (len(problems),)
+    how = emulated(threads=threads, seed=order)
+    twin, found = both_ways(how, name, grid, (4,), arguments)
+    for position, (mine, theirs) in enumerate(zip(found, twin, strict=True)):
+        if isinstance(mine, np.ndarray) and position != 12:  # scratch memory
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "lanes, threads", [(32, 64), pytest.param(32, 1024, marks=pytest.mark.slow)]
+)
+def test_blocks_of_a_card_take_the_same_steps(lanes, threads):
+    rng = np.random.default_rng(0)
+    problems = some_problems(rng, [("c", 90), ("nu", 60)])
+    _, arguments = packed(problems, rng, np.float32, False)
+    arguments[14][:] = 12
+    how = emulated(lanes=lanes, threads=threads, most_near=64)
+    twin, found = both_ways(how, "take_pair_steps_float", (2,), (4,), arguments)
+    for k in (10, 11, 15, 16, 17):
+        np.testing.assert_array_equal(found[k], twin[k])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_steps_are_taken_everywhere(run, dtype):
+    rng = np.random.default_rng(7)
+    kinds = [("c", 200), ("nu", 90), ("svr", 60)]
+    _, arguments = packed(some_problems(rng, kinds), rng, dtype, False)
+    name = typed("take_pair_steps", dtype)
+    twin, found = both_ways(run, name, (3,), (4,), arguments)
+    for k in (10, 11, 15, 16, 17):
+        np.testing.assert_array_equal(found[k], twin[k])
+
+
+@needs_compiler
+def test_steps_go_on_from_one_launch_to_the_next_and_solve_the_problem():
+    rng = np.random.default_rng(3)
+    problems = some_problems(rng, [("c", 40), ("nu", 30), ("svr", 20)])
+    K, arguments = packed(problems, rng, np.float64, False)
+    function = emulated_card.functions(threads=8)["take_pair_steps_double"]
+    at_once = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    at_once[14][:] = 100_000
+    function((3,), (8,), *at_once)
+    assert (at_once[17] == SOLVED).all()
+    arguments[14][:] = 7
+    for _ in range(1000):
+        active = np.flatnonzero(arguments[17] == GOES_ON).astype(np.int32)
+        if not len(active):
+            break
+        arguments[3] = active
+        function((len(active),), (8,), *arguments)
+    for k in (10, 11, 15, 16, 17):
+        np.testing.assert_array_equal(arguments[k], at_once[k])
+    starts = np.append(0, np.cumsum([len(problem.p) for problem in problems]))
+    for b, problem in enumerate(problems):
+        beta = at_once[10][starts[b] : starts[b + 1]]
+        n = problem.row.max() + 1
+        f = K[b][:n, :n] @ np.bincount(problem.row, beta, n)
+        assert certify(problem, beta, f).kkt_gap <= 1e-4 * (1 + 1e-6)
+
+
+@needs_compiler
+def test_a_missing_barrier_and_a_wrong_type_are_found_out(monkeypatch):
+    rng = np.random.default_rng(0)
+    _, arguments = packed(some_problems(rng, [("c", 30)]), rng, np.float64, True)
+    function = emulated_card.functions()["take_pair_steps_double"]
+    arguments[1] = np.int32(arguments[1])
+    with pytest.raises(AssertionError, match="the parameters are f8\\* i8 "):
+        function((1,), (4,), *arguments)
+    broken = SOURCE.replace(
+        "    __syncthreads();\n    for (int k = 0; k < COUNT",
+        "    for (int k = 0; k < COUNT",
+    )
+    assert broken != SOURCE
+    monkeypatch.setattr(emulated_card, "SOURCE", broken)
+    monkeypatch.setattr(emulated_card, "library", emulated_card.library.__wrapped__)
+    arguments[1] = np.int64(arguments[1])
+    function = emulated_card.functions(threads=16, seed=1)["take_pair_steps_double"]
+    with pytest.raises(AssertionError, match="wait at different barriers"):
+        function((1,), (16,), *arguments)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("count, length", [(0, 5), (1, 1), (9, 33), (40, 70)])
+def test_rows_are_added_as_the_twin_adds_them(run, dtype, count, length):
+    rng = np.random.default_rng(count)
+    pool = rng.normal(size=(50, 80)).astype(dtype)
+    slot = rng.permutation(50)[:count].astype(np.int32)
+    column = rng.permutation(80)[:length].astype(np.int32)
+    weight, f = rng.normal(size=count), rng.normal(size=length)
+    arguments = [
+        pool, np.int64(80), slot, weight, np.int32(count), column, f, np.int32(length)
+    ]  # fmt: skip
+    grid, block = grid_of("add_rows", length)
+    twin, found = both_ways(run, typed("add_rows", dtype), grid, block, arguments)
+    np.testing.assert_array_equal(found[6], twin[6])
+    exact = f + weight @ pool[np.ix_(slot, column)].astype(float)
+    np.testing.assert_allclose(found[6], exact, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_of_a_matrix_are_copied(run, dtype):
+    rng = np.random.default_rng(0)
+    source, out = rng.normal(size=(30, 40)).astype(dtype), np.zeros((12, 290), dtype)
+    rows = rng.permutation(30)[:11].astype(np.int32)
+    columns = rng.integers(0, 40, 280).astype(np.int32)
+    grid, block = grid_of("gather", 11, 280)
+    assert grid == (2, 11)
+    arguments = [
+        source, np.int64(40), rows, columns, out, np.int64(290), np.int32(11),
+        np.int32(280),
+    ]  # fmt: skip
+    name = typed("gather", dtype)
+    twin, found = both_ways(run, name, (grid[0], 2), block, arguments)
+    np.testing.assert_array_equal(found[4], twin[4])
+    expected = np.zeros_like(out)
+    expected[:11, :280] = source[np.ix_(rows, columns)]
+    np.testing.assert_array_equal(found[4], expected)
+
+
+TERMS = {
+    "manhattan": lambda x, z: np.abs(x - z),
+    "minima": np.minimum,
+    "squared_differences": lambda x, z: (x - z) ** 2,
+    "chi2": lambda x, z: (x - z) ** 2 / np.where(x + z > 0, x + z, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("stem", TERMS)
+@pytest.mark.parametrize("m, n, d", [(1, 1, 1), (17, 35, 21), (40, 16, 33)])
+def test_sums_over_columns(run, stem, dtype, m, n, d):
+    rng = np.random.default_rng(d)
+    X, Z = (rng.poisson(1.0, size=(k, d)).astype(dtype) for k in (m, n))
+    out = np.full((m, n), np.nan, dtype=dtype)
+    arguments = [X, Z, out, np.int32(m), np.int32(n), np.int32(d)]
+    grid, block = grid_of(stem, m, n)
+    name = typed(stem, dtype)
+    twin, found = both_ways(run, name, (grid[0], 1), block, arguments)
+    np.testing.assert_array_equal(found[2], twin[2])
+    exact = TERMS[stem](X[:, None].astype(float), Z[None].astype(float)).sum(axis=-1)
+    np.testing.assert_allclose(found[2], exact, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gaussian_values_from_products(run, dtype):
+    rng = np.random.default_rng(0)
+    X, Z = (rng.normal(size=(k, 4)).astype(dtype) for k in (7, 300))
+    X[0] = Z[0]
+    norms = [(A * A).sum(axis=1) for A in (X, Z)]
+    arguments = [X @ Z.T, *norms, np.float64(0.3), np.int32(7), np.int32(300)]
+    _, block = grid_of("gaussian_in_place", 7, 300)
+    name = typed("gaussian_in_place", dtype)
+    twin, found = both_ways(run, name, (2, 3), block, arguments)
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(found[0], twin[0], rtol=4 * eps)
+    exact = np.exp(-0.3 * ((X[:, None].astype(float) - Z) ** 2).sum(axis=-1))
+    np.testing.assert_allclose(found[0], exact, rtol=100 * eps, atol=10 * eps)
+    assert found[0].max() <= 1.0
+
+
+def nvrtc():
+    """Return the library that compiles CUDA C++, of whatever package there is."""
+    try:
+        import nvidia
+
+        folders = list(nvidia.__path__)
+    except ImportError:
+        folders = []
+    for folder in folders:
+        for found in sorted(Path(folder).rglob("libnvrtc.so.*")):
+            return ctypes.CDLL(str(found))
+    return None
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_120"])
+def test_nvrtc_compiles_the_text(architecture):
+    library = nvrtc()
+    if library is None:
+        pytest.skip("the package nvidia-cuda-nvrtc is not installed")
+    program = ctypes.c_void_p()
+    library.nvrtcCreateProgram(
+        ctypes.byref(program), SOURCE.encode(), b"mercer.cu", 0, None, None
+    )
+    options = [f"--gpu-architecture={architecture}", *OPTIONS]
+    given_options = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+    status = library.nvrtcCompileProgram(program, len(options), given_options)
+    size = ctypes.c_size_t()
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetProgramLog(program, text)
+    assert status == 0, text.value.decode()
+    assert "warning" not in text.value.decode()
+    library.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    cubin = ctypes.create_string_buffer(size.value)
+    library.nvrtcGetCUBIN(program, cubin)
+    for name in FUNCTIONS:
+        assert name.encode() in cubin.raw
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def test_stems_and_types():
+    assert typed("chi2", np.float32) == "chi2_float"
+    assert len(FUNCTIONS) == 2 * len(STEMS)
