@@ -84,6 +84,11 @@ def check_choices(choices: Choices) -> None:
         _kernel(name, None)
     if choices.n_jobs == 0:
         raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
+    if choices.searched and TASKS.get(choices.machine) == "novelty":
+        raise UsageFailure(
+            f"--search compares predictions with known answers, which --machine "
+            f"{choices.machine} does not use. Leave --search out."
+        )
     try:
         check_device(choices.parameters.get("device") or "cpu")
     except ValueError as error:

@@ -173,6 +173,7 @@ def test_a_hint_at_the_edge_of_a_range(table, out):
         (("--search", "epsilon", "--machine", "svc"), "--search epsilon is not for"),
         (("--search", "gamma", "--kernel", "rbf + linear"), "given by name, not for"),
         (("--search", "gamma", "--kernel", "linear"), "not a parameter of the kernel"),
+        (("--search", "nu", "--machine", "oneclass"), "compares predictions with kn"),
         (("--search", "C", "--cv", 1), "--cv must be from 2 to 90"),
         (("--figure", "f.png"), "--figure draws the scores of --search"),
         (("--search", "C,gamma,nu", "--figure", "f.png"), "one or two parameters"),
