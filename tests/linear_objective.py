@@ -34,7 +34,15 @@ def one_vs_rest(
 
 
 def joint(X, y, coef, intercept, C=1.0, scaling=1.0):
-    """Return the objective of the machine of Crammer and Singer."""
+    """Return the objective of the machine of Crammer and Singer.
+
+    Two classes are given by the difference of their weights, which the penalty divides
+    into equal halves.
+    """
+    coef, intercept = np.atleast_2d(coef), np.atleast_1d(intercept)
+    if len(coef) == 1:
+        coef = np.vstack([-coef, coef]) / 2
+        intercept = np.concatenate([-intercept, intercept]) / 2
     numbers = np.unique(y, return_inverse=True)[1]
     values = scores(X, coef, intercept)
     own = values[np.arange(len(y)), numbers]

@@ -105,6 +105,4 @@ def joint_epochs(
             if count == n:
                 return epoch + 1, worst
             count = n
-        elif epoch % 10 == 9:
-            count = n
     return most_epochs, worst

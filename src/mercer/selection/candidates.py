@@ -6,6 +6,7 @@ that learn from the training part, each fold has samples of its own.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from sklearn.utils import get_tags
 
 from mercer.engines.plan import Plan
 from mercer.machines.base.machine import Validated
+from mercer.machines.linear import LinearSVC, LinearSVR
 from mercer.machines.nusvc import NuSVC
 from mercer.machines.one_class import OneClassSVM
 from mercer.machines.svc import SVC
@@ -38,6 +40,7 @@ from mercer.runtime.scikit_learn import (
 from mercer.runtime.validation import validate_samples
 
 __all__ = [
+    "LINEAR_MACHINES",
     "MACHINES",
     "Fold",
     "Request",
@@ -53,6 +56,7 @@ __all__ = [
     "prepare_fold",
     "score_model",
     "score_plainly",
+    "told",
     "weight_name",
     "within_budget",
 ]
@@ -61,6 +65,8 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: the machines that can share kernel values
 MACHINES = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
+#: the machines that can share passes over the samples
+LINEAR_MACHINES = (LinearSVC, LinearSVR)
 
 
 @dataclass(eq=False)
@@ -110,9 +116,10 @@ def make_candidate(request: Request, params: dict[str, Any]) -> tuple[Any, str |
     except Exception as error:
         return None, f"parameters could not be set: {error}"
     machine = last_of(estimator)
-    reason = why_not(machine)
+    is_linear = isinstance(machine, LINEAR_MACHINES)
+    reason = why_not_linear(machine) if is_linear else why_not(machine)
     if reason is None and isinstance(estimator, Pipeline):
-        if machine._is_precomputed():
+        if not is_linear and machine._is_precomputed():
             reason = "the pipeline computes the kernel matrix"
         elif set(request.fit_params) - {weight_name(estimator)}:
             reason = "steps of the pipeline take parameters of their own in fit"
@@ -131,7 +138,9 @@ def weight_name(estimator: Any) -> str:
 def group_of(estimator: Any, params: dict[str, Any]) -> Any:
     """Return a key that is equal for candidates that see the same samples."""
     machine = last_of(estimator)
-    kind = (machine._takes_targets, machine._is_precomputed(), machine.device)
+    kind: tuple[Any, ...] = ("linear",)
+    if not isinstance(machine, LINEAR_MACHINES):
+        kind = (machine._takes_targets, machine._is_precomputed(), machine.device)
     if not isinstance(estimator, Pipeline):
         return kind
     last = estimator.steps[-1][0]
@@ -168,6 +177,20 @@ def why_not(estimator: Any) -> str | None:
         return f"solver={estimator.solver!r} needs its own matrix"
     if estimator._is_function():
         return "the kernel is a function of all samples at once"
+    if getattr(estimator, "_skl_callbacks", None):
+        return "the estimator has callbacks, which watch its own fits"
+    return None
+
+
+def why_not_linear(estimator: Any) -> str | None:
+    """Return why a linear machine cannot share passes over X, or None if it can."""
+    kind = next(kind for kind in LINEAR_MACHINES if isinstance(estimator, kind))
+    if type(estimator).fit is not kind.fit:
+        return f"{type(estimator).__name__} has a fit of its own"
+    if getattr(estimator, "multi_class", "ovr") == "crammer_singer":
+        return "multi_class='crammer_singer' is one problem for all classes"
+    if getattr(estimator, "probability", False):
+        return "probability=True deals out its own folds in each fit"
     if getattr(estimator, "_skl_callbacks", None):
         return "the estimator has callbacks, which watch its own fits"
     return None
@@ -375,3 +398,9 @@ def _as_rows(part: Any, n: int) -> NDArray[np.intp]:
     """Return row numbers for a part of a split, which may be a mask."""
     part = np.asarray(part)
     return np.flatnonzero(part) if part.dtype == bool else part.astype(np.intp) % n
+
+
+def told(error: Exception) -> str:
+    """Return the message of an exception in one line."""
+    words = textwrap.shorten(str(error), 300)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

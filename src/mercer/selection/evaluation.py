@@ -40,6 +40,7 @@ from mercer.runtime.threads import Threads
 from mercer.runtime.validation import QUIET
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
+    LINEAR_MACHINES,
     MACHINES,
     Fold,
     Request,
@@ -54,8 +55,10 @@ from mercer.selection.candidates import (
     prepare_fold,
     score_model,
     score_plainly,
+    told,
     weight_name,
 )
+from mercer.selection.linear import LinearEvaluation
 from mercer.selection.path import Answers, Entry, Job, Unit, jobs_of, solve_job
 from mercer.selection.stored import (
     GramMaker,
@@ -90,7 +93,7 @@ class NotPrecise(ArithmeticError):
     """Says that the precision of the matrix is not enough to certify a solution."""
 
 
-class Evaluation:
+class Evaluation(LinearEvaluation):
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
     def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
@@ -125,7 +128,10 @@ class Evaluation:
             else:
                 plain.append((c, reason))
         for group in groups.values():
-            self._run_group(group)
+            if isinstance(last_of(group[0][1]), LINEAR_MACHINES):
+                self._run_linear(group)
+            else:
+                self._run_group(group)
         for c, reason in plain:
             for split in range(n_splits):
                 self._plain(c, split, reason)
@@ -143,29 +149,39 @@ class Evaluation:
         """Evaluate candidates that see the same samples in each fold."""
         request = self.request
         first = group[0][1]
-        numbers = range(len(request.splits))
-        if is_stateless(first):
-            runs = [list(numbers)]
-        else:
-            runs = [[number] for number in numbers]
-        for run in runs:
+        for run in self._runs(first):
             began = time.perf_counter()
             try:
-                if len(run) == len(numbers) and is_stateless(first):
+                if is_stateless(first):
                     samples = prepare(first, request.X, request.y, request.splits)
                 else:
                     split = request.splits[run[0]]
                     samples = prepare_fold(first, request.X, request.y, run[0], split)
             except Exception as error:
-                # A fit on its own meets the same error, or does not see all samples.
-                reason = f"all samples together cannot be validated: {_told(error)}"
-                for c, _ in group:
-                    for split_number in run:
-                        self._plain(c, split_number, reason)
+                self._not_prepared(group, run, error)
                 continue
             share = (time.perf_counter() - began) / (len(group) * len(run))
             units = self._units(samples, group, share)
             self._run_units(samples, units)
+
+    def _runs(self, estimator: Any) -> list[list[int]]:
+        """Return the splits whose samples are prepared together."""
+        numbers = range(len(self.request.splits))
+        if is_stateless(estimator):
+            return [list(numbers)]
+        return [[number] for number in numbers]
+
+    def _not_prepared(
+        self, group: list[tuple[int, Any]], run: list[int], error: Exception
+    ) -> None:
+        """Leave candidates to fits of their own.
+
+        Such a fit meets the same error, or does not see all samples.
+        """
+        reason = f"all samples together cannot be validated: {told(error)}"
+        for c, _ in group:
+            for number in run:
+                self._plain(c, number, reason)
 
     def _units(
         self, samples: Samples, group: list[tuple[int, Any]], share: float
@@ -182,7 +198,7 @@ class Evaluation:
                         bound[key] = machine._bound(fold.valid)[0][0]
                     kernel = bound[key]
                 except Exception as error:
-                    reason = f"the kernel cannot be used: {_told(error)}"
+                    reason = f"the kernel cannot be used: {told(error)}"
                     self._plain(c, number, reason)
                     continue
                 unit = units.setdefault(kernel.key(), Unit(samples, kernel))
@@ -263,7 +279,7 @@ class Evaluation:
             )
             reason = maker.why_no_room()
         except Exception as error:
-            reason = f"the graphics card cannot be used: {_told(error)}"
+            reason = f"the graphics card cannot be used: {told(error)}"
         if reason is not None:
             self._all_plain(units, reason)
             return
@@ -368,7 +384,7 @@ class Evaluation:
         for entry in entries:
             entry.weights = entry.plan = None
             if entry.failure is not None:
-                self._again(entry, entry.failure)
+                self._again(entry.candidate, entry.split, entry.failure)
 
     def _ask(self, kernel: Kernel, entry: Entry) -> None:
         """Let a machine state its problems."""
@@ -474,18 +490,17 @@ class Evaluation:
             or entry.is_coarse
         )
 
-    def _again(self, entry: Entry, failure: Exception) -> None:
+    def _again(self, c: int, split: int, failure: Exception) -> None:
         """Fit a candidate on its own after the fit on shared values has failed."""
-        c, split = entry.candidate, entry.split
         if isinstance(failure, NotPrecise | MemoryError):
             self._plain(c, split, str(failure) or "memory ran out")
             return
-        self._plain(c, split, f"the fit fails: {_told(failure)}")
+        self._plain(c, split, f"the fit fails: {told(failure)}")
         if not self.results[c, split].get("fit_error"):
             # A mistake of the user would make the fit on its own fail as well.
             raise RuntimeError(
                 f"The fit of {self.describe(c)} on split {split} fails on shared "
-                f"kernel values, but not on its own: {_told(failure)}. This is an "
+                f"kernel values, but not on its own: {told(failure)}. This is an "
                 "error in Mercer; please report it. Until it is corrected, use "
                 "scikit-learn's search, which does not share kernel values."
             ) from failure
@@ -503,8 +518,8 @@ class Evaluation:
 
     def describe(self, c: int) -> str:
         """Name a candidate by its parameters."""
-        told = ", ".join(f"{k}={v!r}" for k, v in self._candidates[c].items())
-        return textwrap.shorten(told, 100) if told else "the estimator"
+        words = ", ".join(f"{k}={v!r}" for k, v in self._candidates[c].items())
+        return textwrap.shorten(words, 100) if words else "the estimator"
 
     def _count(self, parts: Iterable[tuple[int, int, float]]) -> None:
         """Count parts of fits, given by candidate and split; a fit counts as one.
@@ -532,12 +547,6 @@ class Evaluation:
             scores = [r["test_scores"] for r in mine if r is not None]
             if not isinstance(scores[0], dict):
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
-
-
-def _told(error: Exception) -> str:
-    """Return the message of an exception in one line."""
-    told = textwrap.shorten(str(error), 300)
-    return f"{type(error).__name__}: {told}" if told else type(error).__name__
 
 
 def _by_fold(units: list[Unit]) -> list[tuple[SharedGram, list[Entry]]]:

@@ -32,6 +32,7 @@ from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import all_or_nothing
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
+    LINEAR_MACHINES,
     MACHINES,
     Request,
     last_of,
@@ -49,10 +50,10 @@ MOST_NAMED = 5
 
 @public("mercer.selection")
 class Sharing(NamedTuple):
-    """How many fits of a search shared kernel values."""
+    """How many fits of a search shared kernel values, or passes over the samples."""
 
-    n_shared: int  #: fits on kernel values that other fits used too
-    n_plain: int  #: fits that computed their own kernel values
+    n_shared: int  #: fits on kernel values, or in passes, that other fits used too
+    n_plain: int  #: fits on their own
     n_grams: int  #: Gram matrices that were computed
     reasons: dict[str, int]  #: why fits did not share, and how many
 
@@ -87,21 +88,22 @@ class SharedSearch(BaseSearchCV):
         for name in ("interrupted_", "sharing_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if not self._may_have_kernel():
+        if not self._may_share():
             return super().fit(X, y, **params)
         self.interrupted_ = False
         reason = self._why_plain()
         if reason is not None:
-            _warn_plain(reason)
+            _warn_plain(reason, self.estimator)
             super().fit(X, y, **params)
             n_fits = len(self.cv_results_["params"]) * self.n_splits_
             self.sharing_ = Sharing(0, n_fits, 0, {reason: n_fits})
             return self
         return self._fit_shared(X, y, params)
 
-    def _may_have_kernel(self) -> bool:
-        """Tell whether an estimator has a kernel, whose values could be shared."""
-        if isinstance(last_of(self.estimator), KernelMachine | BaseLibSVM):
+    def _may_share(self) -> bool:
+        """Tell whether fits could share kernel values or passes over the samples."""
+        machine = last_of(self.estimator)
+        if isinstance(machine, (KernelMachine, BaseLibSVM, *LINEAR_MACHINES)):
             return True
         return self._replaces_machine()
 
@@ -110,7 +112,7 @@ class SharedSearch(BaseSearchCV):
         if getattr(self, "_skl_callbacks", None):
             return "the search has callbacks, which watch every fit"
         machine = last_of(self.estimator)
-        if isinstance(machine, MACHINES):
+        if isinstance(machine, MACHINES + LINEAR_MACHINES):
             return None
         if self._replaces_machine():
             return None
@@ -235,7 +237,7 @@ class SharedSearch(BaseSearchCV):
             dict(Counter(old.reasons) + Counter(counts)),
         )
         if counts:
-            _warn_plain("; ".join(_fits_in_words(evaluation)))
+            _warn_plain("; ".join(_fits_in_words(evaluation)), self.estimator)
 
     def _choose(self, record: _Record, refit_metric: Any) -> None:
         """Find the best candidate."""
@@ -316,7 +318,13 @@ def _fits_in_words(evaluation: Evaluation) -> Iterator[str]:
         yield f"{reason} ({len(fits)} fits: {'; '.join(named)})"
 
 
-def _warn_plain(told: str) -> None:
+def _warn_plain(told: str, estimator: Any) -> None:
+    if isinstance(last_of(estimator), LINEAR_MACHINES):
+        warn_user(
+            "Passes over the samples could not be shared between all fits, and some "
+            f"fits were made on their own: {told}."
+        )
+        return
     warn_user(
         "Kernel values could not be shared between all fits, and some were computed "
         f"on their own: {told}."
@@ -332,9 +340,11 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     ``Pipeline``, the Gram matrix of all samples serves all folds and all candidates
     with the same kernel. Kernels of the same distances share the distances, and each
     solver starts from the solution of the next smaller C. Each solution is certified to
-    ``tol``, as in a fit on its own. Machines that cannot share kernel values are fitted
-    on their own, and a warning names these candidates and the reason. For an estimator
-    without a kernel the search is exactly that of scikit-learn.
+    ``tol``, as in a fit on its own. The folds of ``LinearSVC`` and ``LinearSVR`` share
+    the passes over the samples, and what Newton's method computes for one C serves the
+    next. Machines that cannot share are fitted on their own, and a warning names these
+    candidates and the reason. For any other estimator the search is exactly that of
+    scikit-learn.
 
     Parameters
     ----------
@@ -366,10 +376,11 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         scikit-learn, as are ``scorer_``, ``n_splits_``, ``refit_time_``,
         ``multimetric_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_``.
     sharing_ : Sharing
-        How many fits shared kernel values, how many did not and why, and how many
-        Gram matrices were computed; only if the estimator is a kernel machine.
+        How many fits shared kernel values or passes over the samples, how many did not
+        and why, and how many Gram matrices were computed; only if the estimator is a
+        kernel machine or a linear machine.
     interrupted_ : bool
-        Whether Ctrl-C ended the search; only if the estimator is a kernel machine.
+        Whether Ctrl-C ended the search; only if the estimator is one of these.
 
     See Also
     --------

@@ -1,6 +1,7 @@
 """Convergence: what ``converged_`` means, and what the warning says."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -46,17 +47,25 @@ def test_a_class_without_weight_has_a_finite_intercept():
     assert np.isfinite(model.intercept_).all()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", FREE)
-def test_converged_says_what_the_gap_says(name):
+def test_the_warning_says_why_a_machine_has_not_converged(name):
     X, y = drawn(0, 1.0)
+    reasons = set()
     for max_iter in range(1, 40):
-        model = (
-            clone(FREE[name]).set_params(C=1.0, tol=1e-4, max_iter=max_iter).fit(X, y)
-        )
+        model = clone(FREE[name]).set_params(C=1.0, tol=1e-4, max_iter=max_iter)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y)
         is_small = np.max(model.dual_gap_ / model.objective_) <= 1e-4
-        assert model.converged_ == is_small
+        told = " ".join(str(warning.message) for warning in caught)
+        assert model.converged_ == (not told)
+        assert ("duality gap is" in told) == (not is_small)
+        assert ("no round was left to confirm" in told) == (
+            is_small and not model.converged_
+        )
+        reasons.add(told[:60])
     assert model.converged_
+    assert len(reasons) > 2
 
 
 def test_the_warning_tells_of_sums_that_do_not_hold(monkeypatch):
@@ -78,4 +87,4 @@ def test_the_warning_tells_of_weights_that_violate_their_conditions():
 
 
 def test_nothing_hinders_a_machine_with_a_penalised_intercept():
-    assert solve._hindrance([object()]) == ""
+    assert solve._hindrance([SimpleNamespace(done=True)]) == ""

@@ -17,26 +17,41 @@ CLASSIFIERS = {
 LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
-def samples(name):
+SETS = ("mnist", "a9a", "ijcnn1", "text")
+# The numbers of samples in quick tests, and in slow ones.
+QUICK = {"mnist": 150, "a9a": 400, "ijcnn1": 400, "text": 150}
+LARGE = {"mnist": 5000, "a9a": 32561, "ijcnn1": 49990, "text": 5000}
+
+
+def sizes(sets=SETS):
+    """Return each set with a quick size, and with a slow one."""
+    quick = [pytest.param(name, QUICK[name], id=f"{name}-quick") for name in sets]
+    return quick + [
+        pytest.param(name, LARGE[name], id=f"{name}-large", marks=pytest.mark.slow)
+        for name in sets
+    ]
+
+
+def samples(name, n):
     if name == "text":
         rng = np.random.default_rng(0)
-        columns = rng.integers(0, 4000, 40 * 800, dtype=np.int32)
-        ends = np.arange(0, 40 * 800 + 1, 40, dtype=np.int32)
-        X = sparse.csr_array((rng.random(40 * 800), columns, ends), shape=(800, 4000))
+        d = 5 * n
+        columns = rng.integers(0, d, 40 * n, dtype=np.int32)
+        ends = np.arange(0, 40 * n + 1, 40, dtype=np.int32)
+        X = sparse.csr_array((rng.random(40 * n), columns, ends), shape=(n, d))
         X.sum_duplicates()
-        return X, (X @ rng.standard_normal((4000, 4))).argmax(axis=1)
+        return X, (X @ rng.standard_normal((d, 4))).argmax(axis=1)
     data = read_data(name)
-    n = 500 if name == "mnist" else 2000
-    X = data["x_train"][:n].reshape(n, -1).astype(float)
-    return X / max(1.0, X.max()), data["y_train"][:n].astype(int)
+    X, y = data["x_train"][:n], data["y_train"][:n].astype(int)
+    X = X.reshape(len(X), -1).astype(float)
+    return X / max(1.0, X.max()), y
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Liblinear failed")
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("data", ["mnist", "a9a", "ijcnn1", "text"])
-def test_classifiers(data, name):
-    X, y = samples(data)
+@pytest.mark.parametrize(("data", "n"), sizes())
+def test_classifiers(data, n, name):
+    X, y = samples(data, n)
     options = CLASSIFIERS[name]
     ours = LinearSVC(**options, tol=1e-7).fit(X, y)
     theirs = svm.LinearSVC(**options, tol=1e-8, max_iter=1000, random_state=0)
@@ -51,12 +66,11 @@ def test_classifiers(data, name):
     assert (mine <= other * (1 + 1e-6)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Liblinear failed")
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("data", ["mnist", "a9a", "ijcnn1", "text"])
-def test_regression(data, loss):
-    X, y = samples(data)
+@pytest.mark.parametrize(("data", "n"), sizes())
+def test_regression(data, n, loss):
+    X, y = samples(data, n)
     z = y.astype(float)
     ours = LinearSVR(loss=loss, epsilon=0.1, tol=1e-7).fit(X, z)
     theirs = svm.LinearSVR(
@@ -70,12 +84,11 @@ def test_regression(data, loss):
     assert mine <= other * (1 + 1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Liblinear failed")
-@pytest.mark.parametrize("data", ["mnist", "text"])
-def test_all_classes_jointly(data):
-    X, y = samples(data)
-    ours = LinearSVC(multi_class="crammer_singer", tol=1e-6, max_iter=2000).fit(X, y)
+@pytest.mark.parametrize(("data", "n"), sizes())
+def test_all_classes_jointly(data, n):
+    X, y = samples(data, n)
+    ours = LinearSVC(multi_class="crammer_singer", tol=1e-6, max_iter=100_000).fit(X, y)
     theirs = svm.LinearSVC(
         multi_class="crammer_singer", tol=1e-8, max_iter=1000, random_state=0
     ).fit(X, y)

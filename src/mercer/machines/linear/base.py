@@ -101,13 +101,17 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
                 progress = FitProgress(
                     self, plan.X, plan.y, self.verbose, engine.stop, "dual gap"
                 )
-            found = self._solve_with(engine, plan, progress)
+            found = self._solve_with(engine, plan, self._start(plan), progress)
         if progress is not None:
             progress.end(f"dual gap {found.gap.sum():.3g}")
         return found
 
     def _solve_with(
-        self, engine: Any, plan: LinearPlan, progress: FitProgress | None
+        self,
+        engine: Any,
+        plan: LinearPlan,
+        start: Start | None,
+        progress: FitProgress | None,
     ) -> LinearFound:
         return engine.solve_linear(
             plan.X,
@@ -115,9 +119,13 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
             self.tol,
             self.max_iter,
             self._seed(),
-            self._start(plan),
+            start,
             progress,
         )
+
+    def _targets(self, plan: LinearPlan) -> NDArray:
+        """Return the targets of all problems of a plan, a row for each."""
+        return plan.targets
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.linear.problems import LinearProblems
-from mercer.engines.cpu.linear.solve import LinearFound
+from mercer.engines.cpu.linear.solve import LinearFound, Start
 from mercer.machines.linear.base import LinearMachine, LinearPlan
 from mercer.multiclass.calibration import (
     N_FOLDS,
@@ -352,12 +352,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             weights = np.vstack([weights, np.repeat(left, len(sides), axis=0)])
         return LinearPlan(X, y, sides, weights, learnt)
 
-    def _sides(self, plan: LinearPlan) -> NDArray:
+    def _targets(self, plan: LinearPlan) -> NDArray:
         """Return the sides of all problems, those of folds after the machines."""
         return np.tile(plan.targets, (len(plan.weights) // len(plan.targets), 1))
 
     def _problems(self, plan: LinearPlan) -> LinearProblems:
-        sides, C = self._sides(plan), self.C * plan.weights
+        sides, C = self._targets(plan), self.C * plan.weights
         if self.loss == "hinge":
             most, ridge = C, np.zeros_like(C)
         else:
@@ -369,11 +369,15 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self._with_intercept(-sides, lo, hi, ridge, plan.X.shape[0])
 
     def _solve_with(
-        self, engine: Any, plan: LinearPlan, progress: FitProgress | None
+        self,
+        engine: Any,
+        plan: LinearPlan,
+        start: Start | None,
+        progress: FitProgress | None,
     ) -> LinearFound:
         is_joint = self.multi_class == "crammer_singer"
         if self.penalty == "l2" and not is_joint:
-            return super()._solve_with(engine, plan, progress)
+            return super()._solve_with(engine, plan, start, progress)
         common = dict(
             scaling=float(self.intercept_scaling) if self.fit_intercept else None,
             tol=self.tol,
@@ -392,10 +396,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             )
         return engine.solve_l1(
             plan.X,
-            sides=self._sides(plan),
+            sides=self._targets(plan),
             C=self.C * plan.weights,
             is_penalised=self.penalize_intercept,
-            start=self._start(plan),
+            start=start,
             **common,
         )
 

@@ -79,7 +79,7 @@ def solve_l1(
         X = sparse.csc_array(sparse.hstack([X, column]))
         penalty[-1] = float(is_penalised)
     weights = np.zeros((k, X.shape[1]))
-    if start is not None:
+    if start is not None and start.weights is not None:
         weights[:, : features.d] = start.weights
         value = 1.0 if is_penalised or scaling is None else -scaling
         weights[:, features.d :] = start.shifts / value
@@ -230,8 +230,8 @@ def _found(tasks: list[_Task], weights: NDArray, shifts: NDArray) -> LinearFound
         np.empty((len(weights), 0)),
         np.array([task.primal for task in tasks]),
         np.array([max(task.gap, 0.0) for task in tasks]),
-        max(task.n_iter for task in tasks),
-        all(task.done for task in tasks),
+        np.array([task.n_iter for task in tasks]),
+        np.array([task.done for task in tasks]),
     )
 
 

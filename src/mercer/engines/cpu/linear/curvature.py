@@ -12,7 +12,7 @@ from scipy.linalg import solve as solve_general
 from mercer.engines.cpu.linear.features import GRAM_ROWS, Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 
-__all__ = ["Curvature", "conjugate_gradients"]
+__all__ = ["Curvature", "Products", "conjugate_gradients"]
 
 # Largest matrix that is factorised.
 MOST_DIRECT = 3000
@@ -26,6 +26,26 @@ NARROW = 256
 LEAST_PENALTY = 1e-7
 
 
+class Products:
+    """Products of features of some problems, summed over their free variables.
+
+    They do not depend on C: with squared losses, variables are weighted by their C
+    relative to the largest one.  So they serve problems again that differ in C only.
+    """
+
+    def __init__(self) -> None:
+        self.sums: dict[int, NDArray] = {}  #: by problem, upper triangles
+        self.inside: dict[int, NDArray] = {}  #: the variables that are in a sum
+        self.weights: dict[int, NDArray] = {}  #: factors of the variables
+
+    def weigh(self, c: int, weights: NDArray) -> None:
+        """Set the factors of a problem; what was summed with others is forgotten."""
+        if c in self.weights and not np.allclose(self.weights[c], weights, 1e-12, 0.0):
+            self.sums.pop(c, None)
+            self.inside.pop(c, None)
+        self.weights[c] = weights
+
+
 class Curvature:
     """Solves ``(penalty + Z' S Z) x = -gradient``.
 
@@ -34,12 +54,29 @@ class Curvature:
     free, or cease to be.
     """
 
-    def __init__(self, features: Features, problems: LinearProblems):
+    def __init__(
+        self,
+        features: Features,
+        problems: LinearProblems,
+        products: Products | None = None,
+    ):
         self.features = features
         self.problems = problems
         self.size = features.d + problems.n_shifts
-        self._products: dict[int, NDArray] = {}
-        self._inside: dict[int, NDArray] = {}
+        products = products or Products()
+        self._products, self._inside = products.sums, products.inside
+        self._relative = products.weights
+        # The largest factor of each problem, by which the sums are to be multiplied.
+        self._largest = np.ones(len(problems.p))
+        for c, ridge in enumerate(problems.ridge):
+            weights = np.ones(len(ridge))
+            if problems.has_ridge:
+                moves = problems.lo[c] < problems.hi[c]
+                least = float(ridge[moves].min(initial=np.inf))
+                least = least if least < np.inf else 1.0
+                weights = np.sqrt(least / ridge)
+                self._largest[c] = 1.0 / least
+            products.weigh(c, weights)
 
     def is_direct(self, task: Any) -> bool:
         """Tell whether one of the two matrices is small enough to be factorised."""
@@ -76,10 +113,6 @@ class Curvature:
             new = min(free, int(np.count_nonzero(changed)))
         d = self.size
         return new * d * d + d**3 / 3 < 2 * free * free * d + free**3 / 3
-
-    def _weights(self, c: int) -> NDArray:
-        ridge = self.problems.ridge[c]
-        return 1.0 / np.sqrt(ridge) if self.problems.has_ridge else np.ones(len(ridge))
 
     def _update(self, tasks: list[Any]) -> None:
         """Bring the products of features of all tasks up to date, in shared threads."""
@@ -120,7 +153,7 @@ class Curvature:
             if other is task:
                 return None
             if np.array_equal(other.free, task.free) and np.array_equal(
-                self.problems.ridge[other.number], self.problems.ridge[task.number]
+                self._relative[other.number], self._relative[task.number]
             ):
                 return other.number
         return None
@@ -129,7 +162,7 @@ class Curvature:
         problems = self.problems
         return self.features.gather(
             problems.row[variables],
-            self._weights(c)[variables],
+            self._relative[c][variables],
             problems.value,
             problems.group[variables],
             problems.n_shifts,
@@ -171,7 +204,9 @@ class Curvature:
         self.features.run(add, sorted(jobs, key=lambda j: (j[1], j[0].start)), np.inf)
 
     def _through_features(self, task: Any, gradient: NDArray) -> NDArray:
-        factor = 1.0 if self.problems.has_ridge else 1.0 / task.inverse
+        factor = self._largest[task.number]
+        if not self.problems.has_ridge:
+            factor = 1.0 / task.inverse
         matrix = factor * self._products[task.number]
         matrix[np.diag_indices(self.size)] += _penalties(self.problems, task, self.size)
         return _solve_definite(matrix, -gradient)

@@ -30,7 +30,7 @@ from mercer.core.linear_pieces import (
     settle_shifts,
     step_length,
 )
-from mercer.engines.cpu.linear.curvature import Curvature, conjugate_gradients
+from mercer.engines.cpu.linear.curvature import Curvature, Products, conjugate_gradients
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.runtime.validation import check_finite
@@ -95,14 +95,16 @@ def newton(
     shifts: NDArray | None = None,
     beta: NDArray | None = None,
     report: Callable[[list[NewtonTask]], None] | None = None,
+    products: Products | None = None,
 ) -> list[NewtonTask]:
     """Solve all problems from given weights or coefficients, or from 0.
 
     ``rule`` decides when a problem is solved; ``max_iter`` is the largest number of
     rounds. Decision values follow the weights from round to round. A problem that seems
-    solved gets one more round, in which they are computed afresh.
+    solved gets one more round, in which they are computed afresh. ``products`` are
+    those of a solution with another C.
     """
-    solver = _Newton(features, problems, weights, shifts, beta)
+    solver = _Newton(features, problems, weights, shifts, beta, products)
     tasks = solver.tasks
     active = tasks
     for number in range(1, max(max_iter, 1) + 1):
@@ -119,13 +121,6 @@ def newton(
             break
         solver.improve([task for task in active if not task.seems_done])
         solver.renew([task for task in active if task.seems_done or task.stuck])
-    late = [task for task in tasks if task.seems_done and not task.done]
-    if late:
-        # No round is left in which these could be confirmed.
-        solver.renew(late)
-        solver.evaluate(late)
-        for task in late:
-            task.done = solver.sums_hold(task) and rule(task)
     return tasks
 
 
@@ -139,6 +134,7 @@ class _Newton:
         weights: NDArray | None,
         shifts: NDArray | None,
         beta: NDArray | None,
+        products: Products | None,
     ):
         self.features = features
         self.problems = problems
@@ -172,7 +168,7 @@ class _Newton:
             )
             for c in range(k)
         ]
-        self.curvature = Curvature(features, problems)
+        self.curvature = Curvature(features, problems, products)
 
     def _first_sigma(self) -> NDArray:
         """Return a first sigma for each problem.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engines.cpu.linear.curvature import MOST_DIRECT
+from mercer.engines.cpu.linear.curvature import MOST_DIRECT, Products
 from mercer.engines.cpu.linear.descent import coordinate_descent
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.newton import SUM_ERROR, newton
@@ -32,6 +32,7 @@ class Start(NamedTuple):
     weights: Any
     shifts: Any
     beta: NDArray | None
+    products: Products | None = None  #: filled by Newton's method, for the next C
 
 
 class LinearFound(NamedTuple):
@@ -42,9 +43,32 @@ class LinearFound(NamedTuple):
     beta: NDArray[np.float64]  #: coefficients, shape (k, m)
     objective: NDArray[np.float64]  #: of the primal problems, shape (k,)
     gap: NDArray[np.float64]  #: primal minus dual, shape (k,)
-    n_iter: int  #: rounds or epochs of the problem with most of them
-    converged: bool
+    rounds: NDArray[np.int64]  #: rounds or epochs of each task
+    solved: NDArray[np.bool_]  #: which tasks have converged
     hindrance: str = ""  #: what else than a gap keeps a problem from being solved
+
+    @property
+    def n_iter(self) -> int:
+        """Rounds or epochs of the task with most of them."""
+        return int(self.rounds.max())
+
+    @property
+    def converged(self) -> bool:
+        """Whether all tasks have converged."""
+        return bool(self.solved.all())
+
+    def part(self, chosen: Any) -> LinearFound:
+        """Return the solutions of some of the problems, each of which is a task."""
+        return LinearFound(
+            self.weights[chosen],
+            self.shifts[chosen],
+            self.beta[chosen],
+            self.objective[chosen],
+            self.gap[chosen],
+            self.rounds[chosen],
+            self.solved[chosen],
+            self.hindrance,
+        )
 
 
 def solve_linear(
@@ -75,12 +99,14 @@ def solve_linear(
         if not all(task.done for task in tasks) and left > 0 and not stop[0]:
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
     else:
-        if start is None and features.n >= SAMPLES_PER_FEATURE * features.d:
-            start = _rough_start(features, problems, max_iter, stop)
-        weights, shifts, beta = start or Start(None, None, None)
+        start = start or Start(None, None, None)
+        is_tall = features.n >= SAMPLES_PER_FEATURE * features.d
+        if start.weights is None and is_tall:
+            rough = _rough_start(features, problems, max_iter, stop)
+            start = rough._replace(products=start.products)
         tasks = newton(
-            features, problems, is_solved, max_iter, stop, weights, shifts,
-            _clipped(beta, problems), report,
+            features, problems, is_solved, max_iter, stop, start.weights, start.shifts,
+            _clipped(start.beta, problems), report, start.products,
         )  # fmt: skip
     return LinearFound(
         np.array([task.w for task in tasks]),
@@ -88,14 +114,19 @@ def solve_linear(
         np.array([task.beta for task in tasks]),
         np.array([task.primal for task in tasks]),
         np.array([max(task.gap, 0.0) for task in tasks]),
-        max(task.n_iter for task in tasks),
-        all(task.done for task in tasks),
+        np.array([task.n_iter for task in tasks]),
+        np.array([task.done for task in tasks]),
         _hindrance(tasks),
     )
 
 
 def _hindrance(tasks: list[Any]) -> str:
-    """Say which constraints of the dual problem do not hold, if any."""
+    """Say what else than a gap keeps a problem from being solved, if anything."""
+    if any(getattr(task, "seems_done", False) and not task.done for task in tasks):
+        return (
+            "the gap seems small enough, but no round was left to confirm it on "
+            "decision values that are computed afresh"
+        )
     off = max(getattr(task, "off", 0.0) for task in tasks)
     if off <= SUM_ERROR:
         return ""
