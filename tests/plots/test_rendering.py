@@ -96,3 +96,11 @@ def test_axes_in_three_dimensions():
 
     svg = inline_svg(plot, projection="3d", title="space")
     assert 'aria-label="space"' in svg
+
+
+def test_no_curve_is_black_on_a_dark_page():
+    curves = {str(k): ([0, 1], [k, k + 1]) for k in range(10)}
+    svg = inline_svg(CurvesDisplay.from_curves, curves)
+    lines = re.findall(r'<g id="line2d_\d+">\s*<path[^>]*stroke: ([^;"]+)', svg)
+    assert "currentColor" in lines
+    assert "#000000" not in lines

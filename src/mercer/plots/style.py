@@ -30,9 +30,12 @@ __all__ = [
     "tick_rotation",
 ]
 
+#: The colour of axes and of text outside them; pages replace it by the text's colour.
+INK = "#1d1f23"
 # These are the colours of Okabe & Ito and two more, in an order in which neighbours
-# differ in brightness. The numbers of colours, markers, lines and hatches have few
-# common factors, so that pairs of them repeat late.
+# differ in brightness. Instead of black there is the colour of text, which pages make
+# bright on a dark background. The numbers of colours, markers, lines and hatches have
+# few common factors, so that pairs of them repeat late.
 COLORS = (
     "#0072B2",
     "#E69F00",
@@ -40,7 +43,7 @@ COLORS = (
     "#CC79A7",
     "#56B4E9",
     "#D55E00",
-    "#000000",
+    INK,
     "#F0E442",
     "#999999",
     "#882255",
@@ -60,8 +63,6 @@ HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++")
 SHADES = "cividis"
 #: The colour map of counts, in which 0 is white.
 COUNT_SHADES = "Blues"
-#: The colour of axes and of text outside them; pages replace it by the text's colour.
-INK = "#1d1f23"
 #: Settings of matplotlib for the figures that Mercer writes to files and pages.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
