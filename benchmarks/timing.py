@@ -7,18 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from benchmarks.processes import seconds_of_descendants
 
-__all__ = ["Times", "Watch", "timed", "touch_memory"]
+__all__ = ["Times", "Watch", "timed"]
 
 # Fields of /proc/stat: user, nice, system, irq, softirq, and time taken by the host.
 BUSY_FIELDS = (0, 1, 2, 5, 6, 7)
 # The system counts in ticks of some milliseconds, so shorter times tell nothing.
 LEAST_SECONDS = 0.2
-# Largest number of bytes that are touched before a fit.
-MOST_TOUCHED = 2**31
 
 
 def _busy_seconds() -> float | None:
@@ -63,17 +59,6 @@ class Times(NamedTuple):
     seconds: float  #: wall time
     cpu_seconds: float  #: CPU time of this process and its children
     others_cores: float | None  #: cores that other processes kept busy, if known
-
-
-def touch_memory(n: int) -> None:
-    """Write to as much memory as a matrix of ``n`` samples takes, and give it back.
-
-    A virtual machine gets memory from its host when a page is first used.  That takes
-    about two seconds per gigabyte, twenty times as long as writing to it, and falls on
-    whichever fit comes first.  Pages that were in use a moment ago cost nothing, so
-    that a fit after this call shows the time of its own work.
-    """
-    np.empty(min(n * n, MOST_TOUCHED // 8)).fill(0.0)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, Times]:
