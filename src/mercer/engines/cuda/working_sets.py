@@ -31,6 +31,9 @@ __all__ = ["WorkingSetSolver"]
 # took 1.5 to 2 times as long with half of these sizes.
 LARGEST_SET = 1024
 MOST_FRESH = 512
+# With fewer members than this, sets would be replaced again and again before they are
+# solved; so many rows are computed even if the budget is smaller.
+LEAST_SET = 8
 # Steps on a working set in one round: a problem that needs more goes on in the next, so
 # that others do not wait for it. It is the number of the same trials.
 MOST_STEPS_OF_A_ROUND = 20_000
@@ -258,7 +261,7 @@ class WorkingSetSolver:
             return size * row + size * size * itemsize
 
         size = LARGEST_SET
-        while size > 2 and needed(size) > budget:
+        while size > LEAST_SET and needed(size) > budget:
             size //= 2
         n_active = int(np.clip(budget // max(1, needed(size)), 1, MOST_ACTIVE))
         return size, min(n_active, len(self._tasks))
