@@ -170,15 +170,16 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
         f"reached.\nClaims: {claims[True]} hold, {claims[False]} do not, "
         f"{claims[None]} are not decided.\n"
     )
+    # Steps that were computed again ran at another time, beside other work.
     yield table(
-        ("study", "steps", "time"),
+        ("study", "steps", "time of the steps that were computed once"),
         (
             (
-                f"`{s.report.study.name}`",
-                str(len(s.report.outcomes)),
-                minutes(s.report.seconds),
+                f"`{study}`",
+                str(len(outcomes)),
+                minutes(sum(one["seconds"] for one in outcomes if "commit" not in one)),
             )
-            for s in sections
+            for study, outcomes in results["studies"].items()
         ),
     )
 
