@@ -188,7 +188,7 @@ def _best(sections: list[Section]) -> Iterator[str]:
     """Yield the table of models that go beyond the reports, and what was tried."""
     yield "## Beyond the reports\n"
     yield (
-        "Recipes are chosen on training or validation images, and scored once on test "
+        "Recipes are chosen on training or validation images, then scored on test "
         "images. ± is twice\nthe standard error of the difference from the best "
         "published figure.\n"
     )
