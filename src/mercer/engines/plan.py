@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +17,15 @@ from numpy.typing import NDArray
 from mercer.core.problem import DualProblem, Solution
 from mercer.kernels.base import Kernel
 
-__all__ = ["Certified", "Plan", "Settings", "TaskSpec", "all_of", "certified"]
+__all__ = [
+    "Certified",
+    "Plan",
+    "Settings",
+    "TaskSpec",
+    "all_of",
+    "certified",
+    "samples_of",
+]
 
 OnePlan = TypeVar("OnePlan", bound="Plan")
 
@@ -88,6 +97,22 @@ class Plan:
             for spec, problem in ((spec, spec.problem) for spec in self.specs)
         ]
         return replace(self, specs=specs)
+
+
+def samples_of(
+    order: NDArray[np.intp], starts: Sequence[int], blocks: Sequence[Sequence[int]]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the samples of several problems, one problem after the other.
+
+    ``blocks`` has the blocks of each problem.  The second array says where the samples
+    of each problem begin, then the end.
+    """
+    flat = np.fromiter(chain.from_iterable(blocks), np.intp)
+    first, stop = np.asarray(starts)[flat], np.asarray(starts)[flat + 1]
+    ends = np.cumsum(stop - first)
+    places = np.arange(ends[-1]) + np.repeat(stop - ends, stop - first)
+    last = np.cumsum(np.fromiter(map(len, blocks), np.intp)) - 1
+    return order[places], np.append(0, ends[last])
 
 
 class Certified(NamedTuple):

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, kernels
-from mercer.engines.cpu import engine, small
+from mercer.engines.cpu import class_pairs, engine, small
 from mercer.machines.base import machine
 
 MACHINES = [
@@ -59,6 +59,7 @@ def test_the_short_way_gives_what_the_long_way_gives(
     short = clone(estimator).set_params(tol=1e-7).fit(X, y)
     assert not long_way
     monkeypatch.setattr(small, "MOST_SAMPLES", 0)
+    monkeypatch.setattr(class_pairs, "MOST_SAMPLES", 0)
     monkeypatch.setattr(small, "MOST_WORK", 0)
     long = clone(estimator).set_params(tol=1e-7).fit(X.astype(np.float64), y)
     assert long_way
@@ -106,6 +107,7 @@ def test_what_is_not_small_goes_the_long_way(estimator, samples, monkeypatch):
 def test_many_steps_are_not_small(samples, monkeypatch):
     long_way = is_called(monkeypatch, "solve_plan")
     monkeypatch.setattr(small, "MOST_STEPS", 2)
+    monkeypatch.setattr(class_pairs, "MOST_SAMPLES", 0)
     model = SVC().fit(*samples)
     assert long_way
     assert model.converged_

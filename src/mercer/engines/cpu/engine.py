@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.engines.cpu.certificates import refine
+from mercer.engines.cpu.class_pairs import are_small_pairs, solve_small_pairs
 from mercer.engines.cpu.linear.coordinates import solve_joint, solve_l1
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
@@ -171,6 +172,10 @@ class CpuEngine:
         """
         if is_small(plan, settings):
             found = solve_small(plan, settings, self.stop, progress)
+            if found is not None:
+                return found
+        if are_small_pairs(plan, settings):
+            found = solve_small_pairs(plan, settings, self.threads, progress)
             if found is not None:
                 return found
         if takes_weights(plan, settings):

@@ -10,32 +10,41 @@ for products of matrices.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution, certify, is_feasible, layout
-from mercer.core.smo import multiply, solve_and_polish
+from mercer.core.problem import Solution
+from mercer.core.stacked import solve_stacked
+from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
-from mercer.engines.cpu.tiles import Weights
+from mercer.engines.cpu.stacked import Solved, room_for, solutions_of, stack
+from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import Pair, Samples
 
 __all__ = ["Expansion", "is_small", "is_tiny", "solve_small", "whole_matrix"]
 
-# Up to this many samples, a fit is small.
-MOST_SAMPLES = 256
+# Up to this many samples, a fit is small if the products of all pairs of them take no
+# more than so many multiplications.  Beyond that, threads are worth waking.
+MOST_SAMPLES = 1024
+MOST_PRODUCTS = 2**25
+# Up to this many samples, a fit is small whatever the number of features, and problems
+# are solved more exactly than asked for.
+FEW_SAMPLES = 256
+# Number of problems that are solved in one go.
+AT_ONCE = 64
+# Number of rows of the kernel matrix that are computed at a time.
+ROWS_OF_TILE = 128
 # Bytes that a small fit may take for each kernel value: the matrix, what it is computed
 # from, and the part that a problem multiplies with its coefficients.
 BYTES_PER_VALUE = 32
 # A small fit that needs more steps is not small: it must show progress, and end early
 # when the user interrupts it.
 MOST_STEPS = 50_000
-# The rest of the tolerance is for rounding errors, as in large fits.
-SAFETY = 0.9
 # Up to this many multiplications, decision values are small work.
 MOST_WORK = 1_000_000
 # Up to this many differences of entries, the plain pair is quicker than that of tiles.
@@ -47,20 +56,13 @@ def is_small(plan: Plan, settings: Settings) -> bool:
     n = len(plan.order)
     return (
         n <= MOST_SAMPLES
+        and (n <= FEW_SAMPLES or n * n * plan.samples.shape[1] <= MOST_PRODUCTS)
         and settings.solver in ("auto", "smo")
         and (
             settings.cache_size == "auto"
             or n * n * BYTES_PER_VALUE <= float(settings.cache_size) * 2**20
         )
     )
-
-
-class Solved(NamedTuple):
-    """What reports on progress know of a problem."""
-
-    gap: float
-    done: bool
-    n_iter: int
 
 
 def solve_small(
@@ -77,17 +79,46 @@ def solve_small(
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
-    states = [Solved(np.inf, False, 0)] * len(plan.specs)
-    solutions = []
-    for t, spec in enumerate(plan.specs):
-        solution = _solved(K, plan, spec, settings, stop)
-        solutions.append(solution)
+    spans, begin_spans, n_rows = _spans(plan)
+    problems = stack([spec.problem for spec in plan.specs], n_rows)
+    results = room_for(problems)
+    max_iter, tol, count = settings.max_iter, settings.tol, len(plan.specs)
+    most = MOST_STEPS if max_iter < 0 else min(max_iter, MOST_STEPS)
+    states = [Solved(np.inf, False, 0)] * count
+    solutions: list[Solution] = []
+    # Python sees an interrupt between two calls of compiled code.
+    for some in ranges(0, count, AT_ONCE if progress is None else 1, even=False):
+        solve_stacked(
+            K, problems, spans, begin_spans, some.start, some.stop, tol, most,
+            len(K) <= FEW_SAMPLES, stop, results,
+        )  # fmt: skip
+        found = solutions_of(problems, results, tol, some.start, some.stop)
+        solutions += found
         if progress is not None and not stop[0]:
-            states[t] = Solved(solution.kkt_gap, solution.converged, solution.n_iter)
+            states[some] = [Solved(s.kkt_gap, s.converged, s.n_iter) for s in found]
             progress(states)
-        if not (solution.converged or stop[0] or solution.n_iter == settings.max_iter):
+        if not (stop[0] or all(s.converged or s.n_iter == max_iter for s in found)):
             return None
     return Certified(solutions, True, bool(stop[0]))
+
+
+def _spans(plan: Plan) -> tuple[NDArray, NDArray, NDArray]:
+    """Return where the rows of each problem lie in the matrix.
+
+    These are stretches (first row, length, first column) one after the other, where
+    those of each problem begin, then the end, and the number of its rows.
+    """
+    spans, begin, n_rows = [], [0], []
+    for spec in plan.specs:
+        row = 0
+        for b in spec.blocks:
+            first, stop = plan.starts[b : b + 2]
+            spans.append((row, stop - first, first))
+            row += stop - first
+        begin.append(len(spans))
+        n_rows.append(row)
+    dtype = np.int64
+    return np.array(spans, dtype), np.array(begin, dtype), np.array(n_rows, dtype)
 
 
 def is_tiny(X: Any, n: int) -> bool:
@@ -98,38 +129,22 @@ def is_tiny(X: Any, n: int) -> bool:
 def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     """Return all kernel values of samples in one piece, in double precision."""
     X = X.astype(np.float64, copy=False)
-    pair: Pair
-    if is_tiny(X, X.shape[0]):
+    n = X.shape[0]
+    if is_tiny(X, n):
         samples = Samples(X)
-        pair = Pair(samples, samples)
-    else:
-        samples = operand = Operand(X)
-        pair = TilePair(operand, operand)
-    values = kernel.evaluate(pair)
-    # Products of a matrix with itself need not be symmetric to the last digit.
-    K = 0.5 * (values + values.T)
-    np.fill_diagonal(K, kernel.diagonal(samples))
+        values = kernel.evaluate(Pair(samples, samples))
+        # Products of a matrix with itself need not be symmetric to the last digit.
+        K = 0.5 * (values + values.T)
+        np.fill_diagonal(K, kernel.diagonal(samples))
+        return K
+    operand = Operand(X)
+    tiles = Tiles(kernel, operand)
+    K = np.empty((n, n))
+    for rows in ranges(0, n, ROWS_OF_TILE):
+        left, right = operand.rows(rows), operand.rows(slice(rows.start, n))
+        mirror(tiles(left, right), K, rows.start, rows.start)
+    np.fill_diagonal(K, kernel.diagonal(operand))
     return K
-
-
-def _solved(
-    K: NDArray, plan: Plan, spec: TaskSpec, settings: Settings, stop: NDArray
-) -> Solution:
-    """Solve one problem; its certificate is computed from a product with K."""
-    problem, tol = spec.problem, settings.tol
-    where = layout(problem, np.array([plan.starts[b : b + 2] for b in spec.blocks]))
-    beta = problem.start.copy()
-    f = np.zeros(int(where.span[-1, :2].sum()))
-    if beta.any():
-        multiply(K, where.span, problem.row, beta, f)
-    most = MOST_STEPS if settings.max_iter < 0 else min(settings.max_iter, MOST_STEPS)
-    outcome = solve_and_polish(
-        K, where, problem, beta, f, SAFETY * tol, most, stop, shrinking=False
-    )
-    multiply(K, where.span, problem.row, beta, f)
-    found = certify(problem, beta, f)
-    converged = found.kkt_gap <= tol and is_feasible(problem, beta)
-    return Solution(beta, f, *found[:4], outcome.n_iter, converged, found[4])
 
 
 class Expansion:
