@@ -53,11 +53,11 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
     """
     if n_classes == 2:
         return np.array([[-1], [1]], dtype=np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    code = np.zeros((n_classes, len(pairs)), dtype=np.int8)
-    for task, (first, second) in enumerate(pairs):
-        code[first, task] = 1
-        code[second, task] = -1
+    first, second = np.triu_indices(n_classes, 1)
+    code = np.zeros((n_classes, len(first)), dtype=np.int8)
+    task = np.arange(len(first))
+    code[first, task] = 1
+    code[second, task] = -1
     return code
 
 

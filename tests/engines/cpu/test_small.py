@@ -233,3 +233,28 @@ def test_both_pairs_give_the_same_machine(samples, kernel, make, dtype, monkeypa
     # The same machine with the other pair: only rounding differs.
     again = pickle.loads(pickle.dumps(model)).decision_function(X[:4])
     np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_many_sums_are_added_up_in_parts(samples, monkeypatch):
+    X, y = samples
+    model = SVC().fit(X, y)
+    expected = model.decision_function(X)
+    monkeypatch.setattr(small, "SUMS_AT_ONCE", 13)
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12)
+
+
+def test_prediction_keeps_to_its_memory(samples, monkeypatch):
+    X, y = samples
+    model = SVC(cache_size=0.05).fit(X, y)
+    expected = model.decision_function(X[:1])
+    calls = is_called_on(monkeypatch, engine.CpuEngine, "expand")
+    np.testing.assert_allclose(model.decision_function(X)[:1], expected, atol=1e-6)
+    assert calls
+
+
+def is_called_on(monkeypatch, owner, name):
+    """Record the calls of a method."""
+    calls = []
+    method = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: calls.append(1) or method(*args))
+    return calls

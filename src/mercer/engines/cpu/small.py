@@ -39,14 +39,17 @@ FEW_SAMPLES = 256
 AT_ONCE = 64
 # Number of rows of the kernel matrix that are computed at a time.
 ROWS_OF_TILE = 128
-# Bytes that a small fit may take for each kernel value: the matrix, what it is computed
+# Bytes that small work may take for each kernel value: the matrix, what it is computed
 # from, and the part that a problem multiplies with its coefficients.
 BYTES_PER_VALUE = 32
 # A small fit that needs more steps is not small: it must show progress, and end early
 # when the user interrupts it.
 MOST_STEPS = 50_000
-# Up to this many multiplications, decision values are small work.
-MOST_WORK = 1_000_000
+# Up to this many multiplications, and kernel values, decision values are small work.
+MOST_WORK = 2**25
+MOST_VALUES = 2**19
+# Number of sums over classes that are added up at a time.
+SUMS_AT_ONCE = 2**18
 # Up to this many differences of entries, the plain pair is quicker than that of tiles.
 MOST_DIFFERENCES = 100_000
 
@@ -174,14 +177,21 @@ class Expansion:
         #: where the columns of each part begin in the sums of all parts, then the end
         self._ends = np.cumsum([0, *(weight.shape[1] for _, weight in self._parts)])
         task = np.array([t for _, used, _ in parts for t in used], dtype=np.intp)
-        #: the sums of all parts, task by task, and where each task begins
-        self._order = np.argsort(task, kind="stable")
-        self._tasks, self._first = np.unique(task[self._order], return_index=True)
+        #: which tasks have a first sum, a second one, and so on, and which sums these
+        #: are; a task of two classes has two
+        self._layers = _layers(task)
 
-    def is_small(self, X: Any) -> bool:
-        """Tell whether decision values of these samples are small work."""
-        work = X.shape[0] * len(self.vectors) * X.shape[1]
-        return 0 < work <= MOST_WORK
+    def is_small(self, X: Any, budget: int | None = None) -> bool:
+        """Tell whether decision values of these samples are small work.
+
+        Kernel values must fit into the budget, in bytes, if there is one.
+        """
+        n_values = X.shape[0] * len(self.vectors)
+        most = MOST_VALUES if budget is None else budget // BYTES_PER_VALUE
+        return (
+            n_values <= min(most, MOST_VALUES)
+            and 0 < n_values * X.shape[1] <= MOST_WORK
+        )
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
@@ -204,14 +214,34 @@ class Expansion:
                 self._operand = Operand(self.vectors.X)
             pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
         values = self.kernel.evaluate(pair)
-        sums = np.empty((len(values), self._ends[-1]))
-        for (part, weight), first, stop in zip(
-            self._parts, self._ends, self._ends[1:], strict=False
-        ):
-            np.matmul(values[:, part], weight, out=sums[:, first:stop])
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
-        if len(self._tasks):
-            result[:, self._tasks] = np.add.reduceat(
-                sums[:, self._order], self._first, axis=1
-            )
+        n_sums = int(self._ends[-1])
+        # Many classes have many sums for each sample, so that few fit into a cache.
+        for rows in ranges(0, len(values), max(1, SUMS_AT_ONCE // max(1, n_sums))):
+            some = values[rows]
+            sums = np.empty((len(some), n_sums))
+            for (part, weight), first, stop in zip(
+                self._parts, self._ends, self._ends[1:], strict=False
+            ):
+                np.matmul(some[:, part], weight, out=sums[:, first:stop])
+            for tasks, columns in self._layers:
+                result[rows, tasks] += np.take(sums, columns, axis=1)
         return result
+
+
+def _layers(task: NDArray[np.intp]) -> list[tuple[NDArray | slice, NDArray]]:
+    """Return, for the first sum of every task, the second, ..., tasks and columns.
+
+    ``task`` says for each column of sums which task it belongs to.  Tasks that follow
+    each other without a gap are a slice.
+    """
+    order = np.argsort(task, kind="stable")
+    tasks, first, counts = np.unique(task[order], return_index=True, return_counts=True)
+    layers: list[tuple[NDArray | slice, NDArray]] = []
+    for k in range(int(counts.max(initial=0))):
+        more = counts > k
+        which = tasks[more]
+        is_run = bool((np.diff(which) == 1).all())
+        where = slice(int(which[0]), int(which[-1]) + 1) if is_run else which
+        layers.append((where, order[first[more] + k]))
+    return layers

@@ -42,6 +42,7 @@ from mercer.multiclass.codes import SCHEMES, make_code
 from mercer.multiclass.decoding import (
     DECODINGS,
     class_means,
+    most_voted,
     nearest_of_best,
     score_classes,
     votes_and_margins,
@@ -423,7 +424,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if self.decision_function_shape == "ovo":
             return decisions
         if self.multiclass == "ovo":
-            return votes_and_margins(decisions, self.code_)
+            return votes_and_margins(decisions, self.code_, is_by_pair=True)
         decode = self._decoding()
         if decode in ("platt", "barycentre"):
             decode = _DEFAULT_DECODING[self.multiclass]
@@ -453,13 +454,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 f"decode={decode!r} was set after fit. Call fit again."
             )
         decisions = self._decisions(X)
+        is_by_pair = self.multiclass == "ovo"
         if decode == "platt":
             winner = self._probabilities(decisions).argmax(axis=1)
         elif decode == "barycentre":
             X = self._validate_for_predict(X)
             winner = nearest_of_best(X, self._means, decisions, self.code_)
         elif decode == "votes" and self.break_ties and len(self.classes_) > 2:
-            winner = votes_and_margins(decisions, self.code_).argmax(axis=1)
+            winner = votes_and_margins(decisions, self.code_, is_by_pair).argmax(axis=1)
+        elif decode == "votes" and is_by_pair:
+            winner = most_voted(decisions, self.code_)
         else:
             winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
         return self.classes_[winner]

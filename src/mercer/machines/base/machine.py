@@ -492,10 +492,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             expansion = self._expansion()
             if expansion.vectors.dtype == np.float64:
                 X = X.astype(np.float64, copy=False)
-            if self.device == "cpu" and expansion.is_small(X):
+            budget = given_budget(self.cache_size)
+            if self.device == "cpu" and expansion.is_small(X, budget):
                 values = expansion(X)
             else:
-                budget = given_budget(self.cache_size)
                 with engine_of(X, self.device, self.n_jobs) as engine:
                     values = engine.expand(expansion, X, budget)
         values = values + self.intercept_

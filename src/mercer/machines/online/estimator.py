@@ -29,7 +29,7 @@ from mercer.machines.online.learning_steps import (
 )
 from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
-from mercer.multiclass.decoding import score_classes, votes_and_margins
+from mercer.multiclass.decoding import most_voted, score_classes, votes_and_margins
 from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
@@ -451,7 +451,7 @@ class OnlineSVC(StreamClassifier):
         if decisions.shape[1] == 1:
             return decisions.ravel()
         if self.multiclass == "ovo":
-            return votes_and_margins(decisions, self.code_)
+            return votes_and_margins(decisions, self.code_, is_by_pair=True)
         return decisions
 
     @QUIET
@@ -468,8 +468,10 @@ class OnlineSVC(StreamClassifier):
         return values
 
     def _predicted_numbers(self, X: Any) -> NDArray[np.intp]:
-        decode = "votes" if self.multiclass == "ovo" else "margin"
-        return score_classes(self._decisions(X), self.code_, decode).argmax(axis=1)
+        decisions = self._decisions(X)
+        if self.multiclass == "ovo":
+            return most_voted(decisions, self.code_)
+        return score_classes(decisions, self.code_, "margin").argmax(axis=1)
 
     @property
     def samples_(self) -> Any:
