@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.plan import Certified, Plan, Settings
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import device_for, like, to_host
 from mercer.runtime.public import public
+from mercer.runtime.validation import device_for, like, to_host
 
 __all__ = ["Engine", "engine_of", "gram_matrix"]
 

@@ -44,8 +44,8 @@ from mercer.multiclass.decoding import (
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.arrays import as_dense, takes_card_arrays
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import as_dense, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
 

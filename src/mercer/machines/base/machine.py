@@ -44,21 +44,19 @@ from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
-from mercer.runtime.arrays import (
-    as_dense,
-    frozen,
-    is_numeric,
-    refuse_other_things,
-    things,
-)
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
+    as_dense,
     as_in_fit,
     check_finite,
     check_square,
+    frozen,
+    is_numeric,
+    refuse_other_things,
+    things,
     validate_samples,
 )
 

@@ -14,10 +14,9 @@ from mercer.core.problem import DualProblem, epsilon_svr
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.machine import SingleMachine
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["MKLRegressor"]
 

@@ -30,11 +30,10 @@ from mercer.machines.online.learning_steps import (
 from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
 from mercer.multiclass.decoding import score_classes, votes_and_margins
-from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, check_finite, fit_method
+from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
 
 __all__ = ["OnlineSVC"]
 
