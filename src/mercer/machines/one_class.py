@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution, one_class
-from mercer.engines.plan import Certified, Plan
+from mercer.engines.engine import Certified, Plan
 from mercer.machines.base.machine import SingleMachine
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.plan import Certified, Plan
+from mercer.engines.engine import Certified, Plan
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import SingleMachine, Validated
 from mercer.runtime.public import public

@@ -31,7 +31,7 @@ from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
-from mercer.engines.plan import Plan, Settings, certified
+from mercer.engines.engine import Plan, Settings, certified
 from mercer.kernels.base import Definiteness, Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC

@@ -20,7 +20,7 @@ from mercer.core.smo import multiply, solve_and_polish
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import Pair, Samples
 

@@ -43,7 +43,7 @@ from mercer.engines.cpu.tiles import (
     divide,
     plan_tiles,
 )
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec, certified
 from mercer.engines.precision import (
     MOST_FOR_ROUNDING,
     SAFETY,

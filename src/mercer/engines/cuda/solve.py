@@ -30,7 +30,7 @@ from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.values import GivenValues, SampleValues, Values
 from mercer.engines.cuda.whole import WholeSolver
 from mercer.engines.cuda.working_sets import WorkingSetSolver
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec, certified
 from mercer.engines.precision import solve_to_certificates
 from mercer.kernels.given import call_function
 from mercer.runtime.validation import check_finite

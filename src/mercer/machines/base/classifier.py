@@ -26,7 +26,7 @@ from mercer.engines.cpu.tiles import (
     Weights,
     from_pair_layout,
 )
-from mercer.engines.plan import Plan, TaskSpec
+from mercer.engines.engine import Plan, TaskSpec
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (

@@ -35,8 +35,7 @@ from mercer.engines.cpu.tiles import (
     coefficient_matrix,
     given_budget,
 )
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec
+from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
 from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel

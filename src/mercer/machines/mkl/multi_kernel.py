@@ -24,8 +24,7 @@ from mercer.engines.cpu.tiles import (
     Weights,
     given_budget,
 )
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
+from mercer.engines.engine import Plan, Settings, TaskSpec, all_of, engine_of
 from mercer.kernels.base import Kernel, Scaled, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
