@@ -195,19 +195,34 @@ def gram_matrix(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> NDArray:
-    """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
+    """Return the matrix of ``k(x_i, z_j)``, computed in tiles and threads.
 
     Parameters
     ----------
     kernel : Kernel
-    X : array or CSR matrix of shape (m, d)
-    Z : array or CSR matrix of shape (n, d), default=None
-        None means X; then only one triangle is computed.
+        The kernel. Parameters that it leaves to the data, such as ``gamma="scale"``,
+        are taken from Z, or from X if Z is None.
+    X : array or CSR matrix of shape (m, n_features)
+        The samples of the rows.
+    Z : array or CSR matrix of shape (n, n_features), default=None
+        The samples of the columns. None means X; then only one triangle is computed.
     n_jobs : int, default=None
-        Threads; None means as many as BLAS may use.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
         card already are computed there, and give a result of their kind.
+
+    Returns
+    -------
+    array of shape (m, n)
+
+    Raises
+    ------
+    TypeError
+        If ``kernel`` is a text or a function.
+    ValueError
+        If X and Z do not have the same columns.
 
     See Also
     --------

@@ -40,6 +40,11 @@ def export_liblinear(model: Any, path: str | os.PathLike) -> None:
     path : str or path
         The file; an older one is replaced only when the new one is complete.
 
+    Raises
+    ------
+    ValueError
+        If LIBLINEAR does not have such a model.
+
     See Also
     --------
     export_libsvm : for machines with a kernel.

@@ -63,8 +63,22 @@ SUM, PRODUCT, POWER, POSTFIX = range(4)
 def parse(text: str, views: Mapping[str, Any] | None = None) -> Kernel:
     """Read a kernel, such as ``"0.5 * rbf(gamma=2)@hog + poly(degree=2)@[0:784]"``.
 
-    ``views`` maps names to the columns that ``@name`` stands for.  With None they stay
-    names, for the names in the data or :func:`mercer.kernels.with_views`.
+    Parameters
+    ----------
+    text : str
+        Names of kernels with parameters, joined by ``+``, ``*``, ``**`` and ``@``.
+    views : mapping of str to columns, default=None
+        The columns that ``@name`` stands for. With None they stay names, for the names
+        in the data or :func:`mercer.kernels.with_views`.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError
+        If the text is not a kernel; the message marks the place.
 
     See Also
     --------

@@ -406,13 +406,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     @takes_card_arrays
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the part of the samples whose class is predicted.
+        """Return the accuracy: the share of samples whose class is predicted rightly.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            The true classes.
         sample_weight : array of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------
