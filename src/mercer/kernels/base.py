@@ -630,11 +630,15 @@ class OnColumns(Kernel):
         if index.dtype == bool and index.ndim == 1:
             if len(index) != width:
                 raise ValueError(
-                    f"A column mask has {len(index)} entries, the data {width} columns."
+                    f"A mask of columns has {len(index)} entries, and the data have "
+                    f"{width} columns. Give one entry for each column."
                 )
             index = np.flatnonzero(index)
         if index.size == 0:
-            raise ValueError(f"A kernel on columns {columns!r} has no column left.")
+            raise ValueError(
+                f"A kernel on columns {columns!r} has no column left. Choose at least "
+                f"one of the {width} columns of the data."
+            )
         if index.dtype.kind not in "iu" or index.ndim != 1:
             raise ValueError(f"Columns must be whole numbers, got {columns!r}.")
         if index.min() < -width or index.max() >= width:

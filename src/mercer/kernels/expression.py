@@ -292,7 +292,10 @@ def _form(kernel: Kernel) -> tuple[int, str]:
             return POSTFIX, f"{_text(part, POSTFIX)}@{_view_text(columns)}"
     kind = type(kernel)
     if kind not in NAMES:
-        raise ValueError(f"{kind.__name__} has no text form: it is more than numbers.")
+        raise ValueError(
+            f"{kind.__name__} has no text form, because its parameters are not only "
+            "numbers. Use the kernel as an object."
+        )
     default = _defaults(kind)
     values = kernel.get_params(deep=False).items()
     changed = [f"{name}={_literal(v)}" for name, v in values if v != default[name]]

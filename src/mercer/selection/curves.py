@@ -103,7 +103,9 @@ def validation_curve(
     if getattr(search, "interrupted_", False):
         raise KeyboardInterrupt
     if search.multimetric_:
-        raise ValueError("validation_curve takes one scorer; scoring asks for several.")
+        raise ValueError(
+            "validation_curve takes one scorer; scoring asks for several. Name one."
+        )
     train, test = (
         np.column_stack(
             [
