@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 import naive
 from mercer.core import problem as builders
 from mercer.core.problem import cut_apart
-from mercer.core.stacked import OwnBlocks, solve_class_pairs, solve_stacked
-from mercer.engines.cpu.stacked import room_for, solutions_of, stack
+from mercer.core.stacked import (
+    OwnBlocks,
+    room_for,
+    solutions_of,
+    solve_class_pairs,
+    solve_stacked,
+    stack,
+)
 
 MOST = 10**6
 

@@ -124,24 +124,21 @@ def test_values_that_overflow_are_refused(samples):
         SVC(kernel="linear").fit(1e200 * X, y)
 
 
-def test_an_early_end_leaves_a_consistent_machine(samples):
+def test_an_early_end_leaves_a_consistent_machine(samples, monkeypatch):
     X, y = samples
-    seen = []
+    solve = class_pairs._Work.solve
 
-    class Impatient(SVC):
-        def _progress(self, plan, stop):
-            def progress(tasks):
-                seen.append(sum(task.done for task in tasks))
-                stop[0] = 1
-                progress.stopped_early = True
+    def solve_and_stop(self, run):
+        solve(self, run)
+        self._stop[0] = 1
 
-            progress.finish = lambda solutions: None
-            return progress
-
-    with pytest.warns(UserWarning):
-        model = Impatient(C=3.0, n_jobs=1).fit(X, y)
-    assert seen[0] > 0
+    monkeypatch.setattr(class_pairs._Work, "solve", solve_and_stop)
+    with pytest.warns(UserWarning, match="did not converge"):
+        model = SVC(C=3.0, n_jobs=1).fit(X, y)
     assert not model.converged_
+    solved = model.kkt_gap_ <= model.tol
+    assert solved.any()
+    assert (model.n_iter_[~solved] == 0).all()
     assert np.isfinite(model.decision_function(X)).all()
     K = kernel_matrix(X, X, "rbf", gamma=model.kernel_.gamma)
     _, gap = certify(model, lambda a, b: K[np.ix_(a, b)], y, np.full(len(y), 3.0))

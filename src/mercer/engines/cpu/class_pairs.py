@@ -14,13 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.stacked import OwnBlocks, solve_class_pairs
+from mercer.core.stacked import (
+    OwnBlocks,
+    room_for,
+    solutions_of,
+    solve_class_pairs,
+    stack,
+)
 from mercer.engines.cpu.gram import RUN_COLUMNS, BlockGram
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.small import Solved
 from mercer.engines.cpu.solve import MOST_STEPS
-from mercer.engines.cpu.stacked import Solved, room_for, solutions_of, stack
 from mercer.engines.cpu.tiles import budget_bytes, plan_tiles
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Plan, Settings
 from mercer.kernels.base import Definiteness
 from mercer.runtime.threads import Threads
 
@@ -116,9 +122,11 @@ class _Work:
             self._own.size[first] + self._own.size[second],
         )
         results = room_for(problems)
+        # If the work is to end early, what is left is only certified where it stands.
+        max_iter = 0 if self._stop[0] else self._max_iter
         solve_class_pairs(
             self._own, first, second, self._gram.across(run),
-            starts[second] - starts[next_to], problems, self._tol, self._max_iter,
+            starts[second] - starts[next_to], problems, self._tol, max_iter,
             self._stop, results,
         )  # fmt: skip
         if not np.isfinite(results.certificate).all():

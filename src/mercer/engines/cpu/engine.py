@@ -24,7 +24,7 @@ from mercer.engines.cpu.products import GramProduct
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Engine, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
 from mercer.runtime.threads import Threads, count_threads
@@ -32,7 +32,7 @@ from mercer.runtime.threads import Threads, count_threads
 __all__ = ["CpuEngine"]
 
 
-class CpuEngine:
+class CpuEngine(Engine):
     """Computes kernel values and solutions with threads.
 
     It is entered for the time of one fit or prediction::

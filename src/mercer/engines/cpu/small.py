@@ -10,23 +10,29 @@ for products of matrices.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
-from mercer.core.stacked import solve_stacked
-from mercer.core.tiles import mirror, ranges
+from mercer.core.stacked import room_for, solutions_of, solve_stacked, stack
+from mercer.core.tiles import mirror
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
-from mercer.engines.cpu.stacked import Solved, room_for, solutions_of, stack
 from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import Pair, Samples
 
-__all__ = ["Expansion", "is_small", "is_tiny", "solve_small", "whole_matrix"]
+__all__ = [
+    "Expansion",
+    "Solved",
+    "is_small",
+    "is_tiny",
+    "solve_small",
+    "whole_matrix",
+]
 
 # Up to this many samples, a fit is small if the products of all pairs of them take no
 # more than so many multiplications.  Beyond that, threads are worth waking.
@@ -61,11 +67,23 @@ def is_small(plan: Plan, settings: Settings) -> bool:
         n <= MOST_SAMPLES
         and (n <= FEW_SAMPLES or n * n * plan.samples.shape[1] <= MOST_PRODUCTS)
         and settings.solver in ("auto", "smo")
-        and (
-            settings.cache_size == "auto"
-            or n * n * BYTES_PER_VALUE <= float(settings.cache_size) * 2**20
-        )
+        and _fits(n * n, settings.cache_size)
     )
+
+
+def _fits(n_values: int, cache_size: float | str) -> bool:
+    """Tell whether so many kernel values keep to the memory that the user allows."""
+    if cache_size == "auto":
+        return True
+    return n_values * BYTES_PER_VALUE <= float(cache_size) * 2**20
+
+
+class Solved(NamedTuple):
+    """What reports on progress know of a problem."""
+
+    gap: float
+    done: bool
+    n_iter: int
 
 
 def solve_small(
@@ -89,16 +107,20 @@ def solve_small(
     most = MOST_STEPS if max_iter < 0 else min(max_iter, MOST_STEPS)
     states = [Solved(np.inf, False, 0)] * count
     solutions: list[Solution] = []
+    step = AT_ONCE if progress is None else 1
     # Python sees an interrupt between two calls of compiled code.
-    for some in ranges(0, count, AT_ONCE if progress is None else 1, even=False):
+    for first in range(0, count, step):
+        last = min(first + step, count)
         solve_stacked(
-            K, problems, spans, begin_spans, some.start, some.stop, tol, most,
+            K, problems, spans, begin_spans, first, last, tol, most,
             len(K) <= FEW_SAMPLES, stop, results,
         )  # fmt: skip
-        found = solutions_of(problems, results, tol, some.start, some.stop)
+        found = solutions_of(problems, results, tol, first, last)
         solutions += found
         if progress is not None and not stop[0]:
-            states[some] = [Solved(s.kkt_gap, s.converged, s.n_iter) for s in found]
+            states[first:last] = [
+                Solved(s.kkt_gap, s.converged, s.n_iter) for s in found
+            ]
             progress(states)
         if not (stop[0] or all(s.converged or s.n_iter == max_iter for s in found)):
             return None
@@ -143,9 +165,9 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     operand = Operand(X)
     tiles = Tiles(kernel, operand)
     K = np.empty((n, n))
-    for rows in ranges(0, n, ROWS_OF_TILE):
-        left, right = operand.rows(rows), operand.rows(slice(rows.start, n))
-        mirror(tiles(left, right), K, rows.start, rows.start)
+    for first in range(0, n, ROWS_OF_TILE):
+        left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
+        mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
     np.fill_diagonal(K, kernel.diagonal(operand))
     return K
 
@@ -181,16 +203,16 @@ class Expansion:
         #: are; a task of two classes has two
         self._layers = _layers(task)
 
-    def is_small(self, X: Any, budget: int | None = None) -> bool:
+    def is_small(self, X: Any, cache_size: float | str = "auto") -> bool:
         """Tell whether decision values of these samples are small work.
 
-        Kernel values must fit into the budget, in bytes, if there is one.
+        Their kernel values must fit into ``cache_size`` megabytes.
         """
         n_values = X.shape[0] * len(self.vectors)
-        most = MOST_VALUES if budget is None else budget // BYTES_PER_VALUE
         return (
-            n_values <= min(most, MOST_VALUES)
+            n_values <= MOST_VALUES
             and 0 < n_values * X.shape[1] <= MOST_WORK
+            and _fits(n_values, cache_size)
         )
 
     def warmed_up(self, run: Run) -> Operand:
@@ -217,7 +239,9 @@ class Expansion:
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
         n_sums = int(self._ends[-1])
         # Many classes have many sums for each sample, so that few fit into a cache.
-        for rows in ranges(0, len(values), max(1, SUMS_AT_ONCE // max(1, n_sums))):
+        step = max(1, SUMS_AT_ONCE // max(1, n_sums))
+        for row in range(0, len(values), step):
+            rows = slice(row, row + step)
             some = values[rows]
             sums = np.empty((len(some), n_sums))
             for (part, weight), first, stop in zip(

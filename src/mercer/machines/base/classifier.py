@@ -28,7 +28,7 @@ from mercer.engines.cpu.tiles import (
     Weights,
     from_pair_layout,
 )
-from mercer.engines.plan import Plan, TaskSpec, samples_of
+from mercer.engines.engine import Plan, TaskSpec, samples_of
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (
@@ -47,8 +47,8 @@ from mercer.multiclass.decoding import (
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.arrays import as_dense, takes_card_arrays
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import as_dense, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
 
@@ -470,13 +470,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     @takes_card_arrays
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the part of the samples whose class is predicted.
+        """Return the accuracy: the share of samples whose class is predicted rightly.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            The true classes.
         sample_weight : array of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
-from mercer.engines.plan import all_of
+from mercer.engines.engine import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
@@ -30,11 +30,10 @@ from mercer.machines.online.learning_steps import (
 from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
 from mercer.multiclass.decoding import most_voted, score_classes, votes_and_margins
-from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, check_finite, fit_method
+from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
 
 __all__ = ["OnlineSVC"]
 
