@@ -22,6 +22,13 @@ def rng():
 
 
 @pytest.fixture
+def the_long_way(monkeypatch):
+    """Let small problems be solved as large ones are."""
+    monkeypatch.setattr("mercer.engines.cpu.small.MOST_SAMPLES", 0)
+    monkeypatch.setattr("mercer.engines.cpu.class_pairs.MOST_SAMPLES", 0)
+
+
+@pytest.fixture
 def card():
     """NumPy in the place of a graphics card, as strict as CuPy."""
     from card_twins import TWINS

@@ -5,14 +5,12 @@ import doctest
 import importlib
 import inspect
 import pkgutil
-import re
 import subprocess
 import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -112,46 +110,6 @@ def test_estimators_are_small(estimator):
             length = node.end_lineno - node.lineno + 1
             length -= len((ast.get_docstring(node) or "").splitlines())
             assert length <= 60, name
-
-
-def section(thing, name):
-    """Return the entries of one section of a numpydoc text: {name: type}."""
-    parts = re.split(r"\n(\w[\w ]*)\n-{3,}\n", inspect.getdoc(thing) or "")
-    body = dict(zip(parts[1::2], parts[2::2], strict=True)).get(name, "")
-    return dict(re.findall(r"^(\w+) : (.+)$", body, flags=re.MULTILINE))
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_documented_defaults_are_the_real_ones(estimator):
-    documented = section(estimator, "Parameters")
-    parameters = inspect.signature(estimator).parameters
-    assert list(documented) == list(parameters)
-    for name, text in documented.items():
-        default = re.search(r"default=(.+)$", text)
-        assert default, f"{name} has no documented default"
-        assert ast.literal_eval(default[1]) == parameters[name].default, name
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_methods_document_their_parameters(estimator):
-    for name in ("fit", "predict", "decision_function", "predict_proba"):
-        if method := getattr(estimator, name, None):
-            taken = [p for p in inspect.signature(method).parameters if p != "self"]
-            assert list(section(method, "Parameters")) == taken, name
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_documented_attributes_are_the_real_ones(estimator, rng):
-    model = estimator()
-    if "kernel" in model.get_params():
-        model.set_params(kernel="linear")
-    if "kernels" in model.get_params():
-        model.set_params(kernels=["linear"])
-    model.fit(rng.normal(size=(20, 3)), np.arange(20) % 2)
-    public = {n for n in dir(model) if n.endswith("_") and not n.startswith("_")}
-    documented = set(section(estimator, "Attributes"))
-    assert public <= documented
-    assert documented - public <= {"feature_names_in_"}
 
 
 def test_files_of_tests_have_different_names():

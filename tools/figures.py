@@ -153,11 +153,16 @@ def table(results: list[Facts], names: str | None = None) -> str:
     parts = [grid(warm_table(cases))] if cases else []
     if cold is not None:
         parts.append(grid(cold_table(cold)))
-    return "\n\n".join([*parts, foot(results)]) + "\n"
+    return "\n\n".join([*parts, foot(results, cases)]) + "\n"
 
 
-def foot(results: list[Facts]) -> str:
+def foot(results: list[Facts], cases: dict[str, dict[str, Facts]]) -> str:
     """Return where and how the results were measured."""
+    anew = [
+        by_peer["mercer"]["about"].split()[0]
+        for by_peer in cases.values()
+        if "kkt_gap" in by_peer.get("mercer", {})
+    ]
     place = results[0]["environment"]
     versions = place["versions"]
     named = ", ".join(
@@ -170,9 +175,16 @@ def foot(results: list[Facts]) -> str:
         f"{place['cores']} cores of {place['cpu']}, Python {versions['python']}, "
         f"{named}; {place['date'][:10]}, commit {place['commit'][:10]}; medians of up "
         f"to {runs} runs, peers in turn, warm unless said. In brackets: how many times "
-        "Mercer's time; then the peak memory of the process. The KKT gap is Mercer's, "
-        "computed from scratch in double precision where the table of results has it."
+        "Mercer's time; then the peak memory of the process. The KKT gap is that of "
+        f"Mercer's solution: computed anew in double precision for {_listed(anew)}, "
+        "otherwise as the fit reports it."
     )
+
+
+def _listed(names: list[str]) -> str:
+    """Return names as people write them, each once."""
+    *first, last = dict.fromkeys(names) or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def rewritten(text: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from mercer.core.problem import c_svc
 from mercer.engines.cpu.certificates import to_solution
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.plan import TaskSpec
+from mercer.engines.engine import TaskSpec
 from mercer.engines.precision import SAFETY, solve_to_certificates
 
 TOL = 1e-3

@@ -8,8 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVDD, SVR, MKLClassifier, NuSVC, NuSVR, OneClassSVM
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Settings
+from mercer.engines.engine import Settings, engine_of
 
 MACHINES = [SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD, MKLClassifier]
 

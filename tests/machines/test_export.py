@@ -17,7 +17,7 @@ import model_files
 from mercer import SVC, export_libsvm
 from mercer.kernels import RBF, Custom, Laplacian, Linear, Polynomial
 from mercer.machines.base.export import KernelFunction, to_sklearn
-from mercer.runtime.arrays import as_dense
+from mercer.runtime.validation import as_dense
 from model_files import MACHINES, real_fits, values_of
 
 KERNELS = [

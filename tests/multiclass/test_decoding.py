@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from mercer.multiclass import decoding
 from mercer.multiclass.codes import (
     exhaustive,
     one_vs_one,
@@ -17,7 +18,9 @@ from mercer.multiclass.codes import (
 )
 from mercer.multiclass.decoding import (
     class_means,
+    count_pair_votes,
     count_votes,
+    most_voted,
     nearest_of_best,
     score_classes,
     votes_and_margins,
@@ -46,7 +49,26 @@ def test_votes_are_those_of_libsvm(problem):
             row, combinations(range(n_classes), 2), strict=True
         ):
             counts[first if value > 0 else second] += 1
-    np.testing.assert_array_equal(count_votes(values, one_vs_one(n_classes)), expected)
+    code = one_vs_one(n_classes)
+    np.testing.assert_array_equal(count_votes(values, code), expected)
+    np.testing.assert_array_equal(count_pair_votes(values > 0, n_classes), expected)
+    np.testing.assert_array_equal(most_voted(values, code), expected.argmax(axis=1))
+
+
+@given(problem=decisions())
+@settings(deadline=None)
+def test_many_classes_are_counted_alike(problem):
+    """One by one and in parts, or by products with the code matrix."""
+    n_classes, values = problem
+    code = one_vs_one(n_classes)
+    expected = votes_and_margins(values, code, is_by_pair=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decoding, "MANY", 3)
+        patch.setattr(decoding, "PART", 2 * code.shape[1])
+        found = votes_and_margins(values, code, is_by_pair=True)
+        winner = most_voted(values, code)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(winner, most_voted(values, code))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +88,7 @@ def test_of_equal_votes_the_first_class_wins(values, winner):
 @settings(deadline=None)
 def test_votes_and_margins_are_those_of_scikit_learn(problem):
     n_classes, values = problem
-    found = votes_and_margins(values, one_vs_one(n_classes))
+    found = votes_and_margins(values, one_vs_one(n_classes), is_by_pair=True)
     expected = _ovr_decision_function(values < 0, -values, n_classes)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -76,7 +98,8 @@ def test_votes_and_margins_are_those_of_scikit_learn(problem):
 def test_margins_only_settle_equal_votes(problem):
     n_classes, values = problem
     code = one_vs_one(n_classes)
-    votes, both = count_votes(values, code), votes_and_margins(values, code)
+    votes = count_votes(values, code)
+    both = votes_and_margins(values, code, is_by_pair=True)
     assert (np.abs(both - votes) < 0.5).all()
     rows = np.arange(len(values))
     assert (votes[rows, both.argmax(axis=1)] == votes.max(axis=1)).all()

@@ -9,7 +9,7 @@ import pytest
 
 from mercer import SVC, SVR, KernelPCA, LinearSVC, gram_matrix
 from mercer.kernels import RBF
-from mercer.runtime.arrays import is_on_card, like, to_host
+from mercer.runtime.validation import is_on_card, like, to_host
 
 HERE = ModuleType("cupy")
 OTHER = ModuleType("torch")

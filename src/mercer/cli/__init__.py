@@ -12,8 +12,8 @@ import sys
 __all__ = ["main"]
 
 MISSING = (
-    "mercer: the command line needs the package {0}, which is not installed. Install "
-    "it: pip install {0}\n"
+    "mercer: the command line needs the package {}, which is not installed. Install "
+    "what it needs: pip install rich skops typer\n"
 )
 
 

@@ -22,6 +22,8 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   problem is convex if :math:`c^T K c \ge 0` for all c whose sum in every group is 0.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,8 +39,11 @@ __all__ = [
     "c_svc",
     "certify",
     "certify_chain",
+    "certify_one",
+    "cut_apart",
     "cut_pieces",
     "epsilon_svr",
+    "holds_bounds_and_sums",
     "is_feasible",
     "layout",
     "nu_svc",
@@ -161,7 +166,7 @@ def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
     """Return bias, objective and both gaps of ``beta``, given ``f = K beta`` by row."""
     p, lo, hi, _, row, group = problem
     multipliers = np.zeros(group[-1] + 1)
-    found = _certify(p, lo, hi, row, group, beta, f, multipliers)
+    found = certify_one(p, lo, hi, row, group, beta, f, multipliers)
     objective, kkt_gap, dual_gap = (float(v) for v in found)
     found_multipliers = tuple(multipliers.tolist())
     bias = -sum(found_multipliers) / len(found_multipliers)
@@ -169,7 +174,8 @@ def certify(problem: DualProblem, beta: NDArray, f: NDArray) -> Certificate:
 
 
 @jit
-def _certify(p, lo, hi, row, group, beta, f, multipliers):
+def certify_one(p, lo, hi, row, group, beta, f, multipliers):
+    """Return the objective and both gaps, and write the multiplier of each group."""
     objective, kkt_gap, dual_gap, nothing = 0.0, 0.0, 0.0, 0.0
     first = 0
     while first < len(p):
@@ -213,11 +219,12 @@ def is_feasible(problem: DualProblem, beta: NDArray) -> bool:
     the box that have the same sums.
     """
     _, lo, hi, start, _, group = problem
-    return bool(_is_feasible(lo, hi, start, group, beta))
+    return bool(holds_bounds_and_sums(lo, hi, start, group, beta))
 
 
 @jit
-def _is_feasible(lo, hi, start, group, beta):
+def holds_bounds_and_sums(lo, hi, start, group, beta):
+    """Tell whether ``beta`` is within its bounds and has the sums of the start."""
     largest = 0.0
     for b in beta:
         largest = max(largest, abs(b))
@@ -263,10 +270,10 @@ def certify_chain(
 @jit
 def _certify_chain(p, lo, hi, start, row, group, beta, f, found, multipliers):
     for k in range(len(beta)):
-        found[k, 0], found[k, 1], found[k, 2] = _certify(
+        found[k, 0], found[k, 1], found[k, 2] = certify_one(
             p[k], lo[k], hi[k], row, group, beta[k], f[k], multipliers[k]
         )
-        holds = _is_feasible(lo[k], hi[k], start, group, beta[k])
+        holds = holds_bounds_and_sums(lo[k], hi[k], start, group, beta[k])
         found[k, 3] = 1.0 if holds else 0.0
 
 
@@ -286,6 +293,23 @@ def c_svc(y: NDArray, C: NDArray) -> DualProblem:
         row=np.arange(m),
         group=np.zeros(m, dtype=np.intp),
     )
+
+
+def cut_apart(
+    whole: DualProblem, begin: NDArray[np.intp] | Sequence[int]
+) -> list[DualProblem]:
+    """Return problems whose variables lie one after the other in the same arrays.
+
+    Problem k has the variables from ``begin[k]`` up to ``begin[k + 1]``; its rows
+    are counted from its first variable on.
+    """
+    row = whole.row - np.repeat(begin[:-1], np.diff(begin))
+    p, lo, hi, start, _, group = whole
+    ends = np.asarray(begin).tolist()
+    return [
+        DualProblem(p[v:w], lo[v:w], hi[v:w], start[v:w], row[v:w], group[v:w])
+        for v, w in pairwise(ends)
+    ]
 
 
 def _fill(total: float, room: NDArray) -> NDArray:

@@ -29,8 +29,7 @@ from mercer.engines.cluster.messages import Setup
 from mercer.engines.cpu.certificates import are_convex, kernel_values
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Certified, Plan, TaskSpec
+from mercer.engines.engine import Certified, Plan, TaskSpec, engine_of
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.base.classifier import ClassifierPlan
 from mercer.machines.base.machine import Validated

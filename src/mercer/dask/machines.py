@@ -42,8 +42,8 @@ class DaskSVC(OnCluster, SVC):
         One machine for each pair of classes, for each class against the rest, or for
         each column of an error-correcting output code.
     decode : str, default="auto"
-        How decision values become a class, as in :class:`~mercer.SVC`, but for
-        "barycentre".
+        How decision values become a class, as in :class:`~mercer.SVC`; "barycentre" is
+        not possible.
     code : str or array of shape (n_classes, n_tasks), default=None
         The code for ECOC.
     probability : bool, default=False
@@ -86,7 +86,8 @@ class DaskSVC(OnCluster, SVC):
     Attributes
     ----------
     n_rounds_ : int
-        Number of working sets that were solved: of exchanges with the workers.
+        Number of working sets that were solved, each with one exchange with the
+        workers.
     n_restores_ : int
         How many times lost workers were replaced.
     bytes_sent_ : int

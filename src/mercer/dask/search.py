@@ -137,10 +137,11 @@ class GridSearchCV(_OnCluster, selection.GridSearchCV):
 
     Parameters
     ----------
-    estimator, param_grid, scoring, n_jobs, refit, cv, verbose, pre_dispatch, \
-error_score, return_train_score, cache_size
-        As in :class:`mercer.selection.GridSearchCV`; ``n_jobs`` is the number of
-        threads of each worker, and None means as many as the Dask worker has.
+    estimator, param_grid, scoring : as in mercer.selection.GridSearchCV
+    n_jobs : int, default=None
+        Number of threads of each worker; None means as many as the Dask worker has.
+    refit, cv, verbose, pre_dispatch : as in mercer.selection.GridSearchCV
+    error_score, return_train_score, cache_size : as in mercer.selection.GridSearchCV
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
 
@@ -192,10 +193,14 @@ class RandomizedSearchCV(_OnCluster, selection.RandomizedSearchCV):
 
     Parameters
     ----------
-    estimator, param_distributions, n_iter, scoring, n_jobs, refit, cv, verbose, \
-pre_dispatch, random_state, error_score, return_train_score, cache_size
-        As in :class:`mercer.selection.RandomizedSearchCV`; ``n_jobs`` is the number of
-        threads of each worker, and None means as many as the Dask worker has.
+    estimator, param_distributions : as in mercer.selection.RandomizedSearchCV
+    n_iter, scoring : as in mercer.selection.RandomizedSearchCV
+    n_jobs : int, default=None
+        Number of threads of each worker; None means as many as the Dask worker has.
+    refit, cv, verbose, pre_dispatch : as in mercer.selection.RandomizedSearchCV
+    random_state : as in mercer.selection.RandomizedSearchCV
+    error_score, return_train_score : as in mercer.selection.RandomizedSearchCV
+    cache_size : as in mercer.selection.RandomizedSearchCV
     client : dask.distributed.Client, default=None
         The client of the cluster; None means the current one.
 

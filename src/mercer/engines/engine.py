@@ -1,22 +1,159 @@
-"""The interface of engines, and the choice of one.
+"""What engines are asked, what they answer, and the choice of one.
 
-An estimator says what is to be computed; an engine computes it, on the threads of the
-processor or on another device.
+An estimator states a plan: what is to be solved. An engine solves it, on the threads of
+the processor or on another device, and returns certified solutions. A plan is a value:
+nothing of it is computed later, nothing changes, and it can be solved by any engine,
+alone or together with other plans on the same kernel values.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engines.cpu.engine import CpuEngine
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.core.problem import DualProblem, Solution
 from mercer.kernels.base import Kernel
-from mercer.runtime.arrays import device_for, like, to_host
 from mercer.runtime.public import public
+from mercer.runtime.validation import device_for, like, to_host
 
-__all__ = ["Engine", "engine_of", "gram_matrix"]
+if TYPE_CHECKING:
+    from mercer.engines.cpu.engine import CpuEngine
+
+__all__ = [
+    "Certified",
+    "Engine",
+    "Plan",
+    "Settings",
+    "TaskSpec",
+    "all_of",
+    "certified",
+    "engine_of",
+    "gram_matrix",
+    "samples_of",
+]
+
+OnePlan = TypeVar("OnePlan", bound="Plan")
+
+
+class Settings(NamedTuple):
+    """How to solve."""
+
+    solver: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    cache_size: float | str = "auto"
+    shrinking: bool = True
+    seed: int = 0
+    precise: bool = False  #: whether single precision must not be tried
+
+
+class TaskSpec(NamedTuple):
+    """A problem, and the blocks of samples that its rows are, in order."""
+
+    problem: DualProblem
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """The problems of one fit, on samples that are sorted into blocks."""
+
+    X: Any  #: the validated samples, or the given kernel matrix
+    samples: Any  #: the samples as the kernel sees them, small sparse ones dense
+    y: Any  #: the validated targets, for callbacks
+    kernels: tuple[Kernel, ...]  #: bound to the samples; one, or those to be weighted
+    specs: Sequence[TaskSpec]  #: the problems
+    order: NDArray[np.intp]  #: the samples, block by block
+    starts: list[int]  #: where each block begins, then the end
+    learnt: dict[str, Any]  #: attributes that validation has found, by name
+    #: each machine has so many problems: its own, then those of its folds
+    per_machine: int = 1
+    is_matrix: bool = False  #: whether the samples are the kernel matrix
+    #: if given, it makes the whole kernel matrix from all samples
+    function: Callable[[Any, Any], Any] | None = None
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, where there is one."""
+        return self.kernels[0]
+
+    @property
+    def machines(self) -> Sequence[TaskSpec]:
+        """The problems of the machines, without those of folds."""
+        return self.specs[:: self.per_machine]
+
+    def gram_rows(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the Gram rows of the samples that take part in a problem."""
+        starts = self.starts
+        return np.concatenate(
+            [np.arange(starts[b], starts[b + 1]) for b in spec.blocks]
+        )
+
+    def rows(self, spec: TaskSpec) -> NDArray[np.intp]:
+        """Return the samples that take part in a problem, in its order."""
+        return self.order[self.gram_rows(spec)]
+
+    def with_costs(self: OnePlan, factor: float) -> OnePlan:
+        """Return the plan with all bounds multiplied by a factor, as by another C."""
+        specs = [
+            spec._replace(
+                problem=problem._replace(lo=factor * problem.lo, hi=factor * problem.hi)
+            )
+            for spec, problem in ((spec, spec.problem) for spec in self.specs)
+        ]
+        return replace(self, specs=specs)
+
+
+def samples_of(
+    order: NDArray[np.intp], starts: Sequence[int], blocks: Sequence[Sequence[int]]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the samples of several problems, one problem after the other.
+
+    ``blocks`` has the blocks of each problem.  The second array says where the samples
+    of each problem begin, then the end.
+    """
+    flat = np.fromiter(chain.from_iterable(blocks), np.intp)
+    first, stop = np.asarray(starts)[flat], np.asarray(starts)[flat + 1]
+    ends = np.cumsum(stop - first)
+    places = np.arange(ends[-1]) + np.repeat(stop - ends, stop - first)
+    last = np.cumsum(np.fromiter(map(len, blocks), np.intp)) - 1
+    return order[places], np.append(0, ends[last])
+
+
+class Certified(NamedTuple):
+    """Certified solutions of all problems of a plan."""
+
+    solutions: list[Solution]
+    #: whether the machines' problems are convex; None if that is not known
+    is_convex: bool | None
+    stopped_early: bool = False  #: whether a callback asked for an early end
+    #: of each machine that was solved in single precision, what its objective and dual
+    #: gap can be computed from in double precision
+    coarse: Sequence[dict[str, NDArray]] = ()
+
+
+def certified(
+    plan: Plan, solutions: Sequence[Solution], verdicts: Sequence[bool | None]
+) -> Certified:
+    """Note which machines' problems are convex: if one is not, no gap is a bound."""
+    judged = list(solutions)
+    for k, is_convex in enumerate(verdicts):
+        if is_convex is False:
+            t = k * plan.per_machine
+            judged[t] = judged[t]._replace(dual_gap=np.inf)
+    return Certified(judged, all_of(verdicts))
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return False if a verdict is False, else None if one is None, else True."""
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
 
 
 class Engine(Protocol):
@@ -56,9 +193,11 @@ def engine_of(
         Number of threads; None means as many as BLAS may use, -1 all cores.
     """
     del X
+    # Engines are built on this module, and are loaded when they are asked for.
     if device == "cpu":
+        from mercer.engines.cpu.engine import CpuEngine
+
         return CpuEngine(n_jobs)
-    # What a card needs is loaded only when one is asked for.
     from mercer.engines.cuda.card import card_of
     from mercer.engines.cuda.engine import CudaEngine
 
@@ -74,19 +213,34 @@ def gram_matrix(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> NDArray:
-    """Return the matrix of ``k(x_i, z_j)``, in tiles and threads.
+    """Return the matrix of ``k(x_i, z_j)``, computed in tiles and threads.
 
     Parameters
     ----------
     kernel : Kernel
-    X : array or CSR matrix of shape (m, d)
-    Z : array or CSR matrix of shape (n, d), default=None
-        None means X; then only one triangle is computed.
+        The kernel. Parameters that it leaves to the data, such as ``gamma="scale"``,
+        are taken from Z, or from X if Z is None.
+    X : array or CSR matrix of shape (m, n_features)
+        The samples of the rows.
+    Z : array or CSR matrix of shape (n, n_features), default=None
+        The samples of the columns. None means X; then only one triangle is computed.
     n_jobs : int, default=None
-        Threads; None means as many as BLAS may use.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
         card already are computed there, and give a result of their kind.
+
+    Returns
+    -------
+    array of shape (m, n)
+
+    Raises
+    ------
+    TypeError
+        If ``kernel`` is a text or a function.
+    ValueError
+        If X and Z do not have the same columns.
 
     See Also
     --------

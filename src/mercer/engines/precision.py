@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.core.problem import Solution, is_feasible
 from mercer.engines.cpu.certificates import are_spoilt, settle, to_solution
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.plan import TaskSpec
+from mercer.engines.engine import TaskSpec
 
 __all__ = [
     "MOST_FOR_ROUNDING",

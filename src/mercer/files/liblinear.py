@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.files.libsvm import whole_labels
 from mercer.machines.linear import LinearSVC, LinearSVR
-from mercer.runtime.arrays import as_dense
 from mercer.runtime.public import public
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import as_dense
 from mercer.runtime.writing import replacing
 
 __all__ = ["export_liblinear"]
@@ -39,6 +39,11 @@ def export_liblinear(model: Any, path: str | os.PathLike) -> None:
         Fitted; with whole numbers as classes.
     path : str or path
         The file; an older one is replaced only when the new one is complete.
+
+    Raises
+    ------
+    ValueError
+        If LIBLINEAR does not have such a model.
 
     See Also
     --------

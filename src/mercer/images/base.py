@@ -115,8 +115,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         ----------
         X : array of shape (n, h, w), (n, h, w, 3) or (n, n_pixels)
             The images.
-        y : None
-            Ignored.
+        y : ignored, default=None
 
         Returns
         -------

@@ -91,15 +91,51 @@ class Kernel(BaseEstimator):
     takes_all_samples = False
 
     def evaluate(self, pair: Pair) -> NDArray:
-        """Fill one block; the array belongs to the caller."""
+        """Return the kernel values of a block; the array belongs to the caller.
+
+        Parameters
+        ----------
+        pair : Pair
+            The two sides of the block, and what can be computed from them.
+
+        Returns
+        -------
+        array of shape (m, n)
+            An array of ``pair.xp``.
+        """
         raise NotImplementedError
 
     def diagonal(self, operand: Samples) -> NDArray:
-        """Return ``k(x, x)`` for each row, in double precision."""
+        """Return ``k(x, x)`` for each row, in double precision.
+
+        Parameters
+        ----------
+        operand : Samples
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         raise NotImplementedError
 
     def bind(self, X: Any) -> Kernel:
-        """Return a copy whose data-dependent parameters are numbers, after checking."""
+        """Return a copy whose data-dependent parameters are numbers, after checking.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        Kernel
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not allowed, or if the kernel cannot take such samples.
+        """
         del X
         return self
 
@@ -113,9 +149,20 @@ class Kernel(BaseEstimator):
         return ()
 
     def block(self, X: Any, Z: Any = None) -> NDArray:
-        """Return ``k(x_i, z_j)``, shape (m, n), in one piece.
+        """Return the values ``k(x_i, z_j)``, computed in one piece.
 
         For large matrices, :func:`mercer.gram_matrix` uses threads and less memory.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, n_features)
+            The samples of the rows.
+        Z : array or CSR matrix of shape (n, n_features), default=None
+            The samples of the columns; None means X.
+
+        Returns
+        -------
+        ndarray of shape (m, n)
         """
         bound, *sides = bind_to_both(self, X, Z)
         left, right = (Samples(side) for side in sides)
@@ -123,7 +170,17 @@ class Kernel(BaseEstimator):
         return bound.evaluate(pair).astype(pair.dtype, copy=False)
 
     def diag(self, X: Any) -> NDArray:
-        """Return ``k(x_i, x_i)``, shape (m,)."""
+        """Return the values ``k(x_i, x_i)``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, n_features)
+            The samples.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         samples = Samples(as_matrix(X))
         return with_views_of(self, X).bind(samples.X).diagonal(samples)
 
@@ -145,13 +202,17 @@ class Kernel(BaseEstimator):
             yield from part.leaves()
 
     def on(self, columns: Any) -> Kernel:
-        """Look at some columns only.
+        """Return the kernel that looks at some columns only.
 
         Parameters
         ----------
         columns : list of int or str, slice, mask or str
             Numbers of columns, names of columns of a data frame, both in one list, a
             slice, a mask, or one name, of a column or a view.
+
+        Returns
+        -------
+        OnColumns
 
         Examples
         --------
@@ -163,7 +224,7 @@ class Kernel(BaseEstimator):
         return OnColumns(self, columns)
 
     def normalized(self) -> Kernel:
-        r"""Return :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`."""
+        r"""Return the kernel :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`."""
         return Normalized(self)
 
     def __add__(self, other: Any) -> Kernel:
@@ -357,10 +418,10 @@ class Scaled(Kernel):
 
     Parameters
     ----------
-    factor : float
-        The factor.
     kernel : Kernel
         The kernel.
+    factor : float
+        The factor.
 
     See Also
     --------
@@ -512,10 +573,10 @@ class OnColumns(Kernel):
 
     Parameters
     ----------
-    columns : list of int or str, slice, mask or str
-        Numbers or names of columns, or the name of a view.
     kernel : Kernel
         The kernel.
+    columns : list of int or str, slice, mask or str
+        Numbers or names of columns, or the name of a view.
 
     See Also
     --------
@@ -569,11 +630,15 @@ class OnColumns(Kernel):
         if index.dtype == bool and index.ndim == 1:
             if len(index) != width:
                 raise ValueError(
-                    f"A column mask has {len(index)} entries, the data {width} columns."
+                    f"A mask of columns has {len(index)} entries, and the data have "
+                    f"{width} columns. Give one entry for each column."
                 )
             index = np.flatnonzero(index)
         if index.size == 0:
-            raise ValueError(f"A kernel on columns {columns!r} has no column left.")
+            raise ValueError(
+                f"A kernel on columns {columns!r} has no column left. Choose at least "
+                f"one of the {width} columns of the data."
+            )
         if index.dtype.kind not in "iu" or index.ndim != 1:
             raise ValueError(f"Columns must be whole numbers, got {columns!r}.")
         if index.min() < -width or index.max() >= width:
@@ -595,7 +660,24 @@ class OnColumns(Kernel):
 
 @public("mercer.kernels")
 def with_views(kernel: Kernel, views: Mapping[str, Any]) -> Kernel:
-    """Return the kernel with names of columns and views replaced by their columns."""
+    """Return the kernel with names of columns and views replaced by their columns.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel; ``kernel.on("hog")`` or ``"rbf@hog"`` name a view.
+    views : mapping of str to columns
+        The columns of each name: a slice, a list of numbers or a mask.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError
+        If the kernel uses a name that is not among the views.
+    """
     changed = {
         name: with_views(value, views)
         for name, value in kernel.get_params(deep=False).items()

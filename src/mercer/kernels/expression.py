@@ -63,8 +63,22 @@ SUM, PRODUCT, POWER, POSTFIX = range(4)
 def parse(text: str, views: Mapping[str, Any] | None = None) -> Kernel:
     """Read a kernel, such as ``"0.5 * rbf(gamma=2)@hog + poly(degree=2)@[0:784]"``.
 
-    ``views`` maps names to the columns that ``@name`` stands for.  With None they stay
-    names, for the names in the data or :func:`mercer.kernels.with_views`.
+    Parameters
+    ----------
+    text : str
+        Names of kernels with parameters, joined by ``+``, ``*``, ``**`` and ``@``.
+    views : mapping of str to columns, default=None
+        The columns that ``@name`` stands for. With None they stay names, for the names
+        in the data or :func:`mercer.kernels.with_views`.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError
+        If the text is not a kernel; the message marks the place.
 
     See Also
     --------
@@ -278,7 +292,10 @@ def _form(kernel: Kernel) -> tuple[int, str]:
             return POSTFIX, f"{_text(part, POSTFIX)}@{_view_text(columns)}"
     kind = type(kernel)
     if kind not in NAMES:
-        raise ValueError(f"{kind.__name__} has no text form: it is more than numbers.")
+        raise ValueError(
+            f"{kind.__name__} has no text form, because its parameters are not only "
+            "numbers. Use the kernel as an object."
+        )
     default = _defaults(kind)
     values = kernel.get_params(deep=False).items()
     changed = [f"{name}={_literal(v)}" for name, v in values if v != default[name]]

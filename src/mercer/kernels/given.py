@@ -81,7 +81,10 @@ def _finite(values: Any, dtype: Any) -> NDArray:
         values, dtype=dtype if dtype == np.float32 else np.float64, order="C"
     )
     if not np.isfinite(found).all():
-        raise ValueError("The kernel function returned NaN or infinity.")
+        raise ValueError(
+            "The kernel function returned NaN or infinity. Its values must be finite: "
+            "correct the function, or scale the samples."
+        )
     return found
 
 

@@ -218,7 +218,9 @@ def as_matrix(X: Any) -> Any:
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind == "c":
         found = f"shape {X.shape} of {X.dtype}"
-        raise ValueError(f"A kernel takes matrices of rows, real numbers; got {found}.")
+        raise ValueError(
+            f"A kernel takes real numbers, with a row for each sample; got {found}."
+        )
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     return contiguous(X)

@@ -36,7 +36,8 @@ class NuSVC(KernelClassifier):
     Parameters
     ----------
     nu : float, default=0.5
-        Between 0 and 1.
+        An upper bound of the share of margin errors, and a lower bound of the share of
+        support vectors; more than 0 and at most 1.
     kernel : str, callable or Kernel, default="rbf"
         The kernel, as in :class:`~mercer.SVC`.
     degree : int, default=3
@@ -46,13 +47,18 @@ class NuSVC(KernelClassifier):
     coef0 : float, default=0.0
         Constant of the kernels "poly" and "sigmoid".
     multiclass : {"ovo", "ovr", "ecoc"}, default="ovo"
-        As in :class:`~mercer.SVC`, like ``decode``, ``code``, ``probability``,
-        ``class_weight`` and ``positive_weight``.
+        One machine for each pair of classes, for each class against the rest, or for
+        each column of an error-correcting output code.
     decode : str, default="auto"
+        How decision values become a class, as in :class:`~mercer.SVC`.
     code : str or array of shape (n_classes, n_tasks), default=None
+        The code for ECOC, as in :class:`~mercer.SVC`.
     probability : bool, default=False
+        Whether to enable ``predict_proba``, as in :class:`~mercer.SVC`.
     class_weight : dict or "balanced", default=None
+        Factors of the upper bounds, one for each class.
     positive_weight : float or array of shape (n_classes,), default=1.0
+        Factor of the upper bounds on the positive side, for one-vs-rest only.
     solver : str, default="auto"
         "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
     tol : float, default=1e-3
@@ -70,7 +76,8 @@ class NuSVC(KernelClassifier):
     break_ties : bool, default=False
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use.
+        Number of threads; None means as many as BLAS may use. The result does not
+        depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. ``cache_size`` is memory of the card then; "auto" is what is free
@@ -85,28 +92,40 @@ class NuSVC(KernelClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors, class by class.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
     n_support_ : ndarray of shape (n_classes,)
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
+        Signed coefficients, as in :class:`~mercer.SVC`.
     intercept_ : ndarray of shape (n_tasks,)
     coef_ : ndarray of shape (n_tasks, n_features)
-        For the linear kernel.
+        Weights of the features, for the linear kernel.
     code_ : ndarray of shape (n_classes, n_tasks)
+        The side of each class in each machine: 1, -1, or 0 for neither.
     probA_, probB_ : ndarray of shape (n_tasks,)
         Parameters of the machines' sigmoids, with ``probability=True``.
     kernel_ : Kernel
+        The kernel, with numbers for all of its parameters.
     class_weight_ : ndarray of shape (n_classes,)
     objective_ : ndarray of shape (n_tasks,)
-        The dual objective, before scaling.
+        The dual objective, to be minimised, of each machine, before scaling.
     dual_gap_ : ndarray of shape (n_tasks,)
+        Primal minus dual objective, before scaling; infinite if the problem is not
+        convex.
     kkt_gap_ : ndarray of shape (n_tasks,)
+        Largest violation of the optimality conditions, before scaling.
     n_iter_ : ndarray of shape (n_tasks,)
     converged_ : bool
+        Whether every machine is certified to ``tol``, rounding errors included.
     is_convex_ : bool or None
+        Whether the problems are known to be convex, as in :class:`~mercer.SVC`.
     fit_status_ : int
+        0 if converged, 1 if not.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if all of them are strings.
     shape_fit_ : tuple of two int
+        Shape of the samples.
 
     See Also
     --------

@@ -11,12 +11,11 @@ from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution, one_class
-from mercer.engines.plan import Certified, Plan
+from mercer.engines.engine import Certified, Plan
 from mercer.machines.base.machine import SingleMachine
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["OneClassSVM"]
 

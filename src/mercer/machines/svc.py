@@ -5,9 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, c_svc
+from mercer.core.problem import DualProblem, c_svc, cut_apart
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.runtime.public import public
@@ -254,3 +255,9 @@ class SVC(KernelClassifier):
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, min(self.C, UNBOUNDED) * weight)
+
+    def _problems(
+        self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
+    ) -> list[DualProblem]:
+        # Stated all at once: with a hundred classes there are thousands.
+        return cut_apart(self._problem(sides, weight), begin)

@@ -12,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, svdd
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.plan import Certified, Plan
+from mercer.engines.engine import Certified, Plan
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import SingleMachine, Validated
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, fit_method
+from mercer.runtime.validation import QUIET, fit_method, takes_card_arrays
 
 __all__ = ["SVDD"]
 

@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
 from mercer.machines.base.machine import UNBOUNDED, SingleMachine
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -65,7 +64,7 @@ class _Regressor(RegressorMixin, SingleMachine):
 
 @public("mercer")
 class SVR(_Regressor):
-    r"""Regression with a tube of width :math:`\varepsilon` in which errors are free.
+    r"""Regression in which errors of at most :math:`\varepsilon` are not penalised.
 
     .. math::
 
@@ -229,7 +228,7 @@ class SVR(_Regressor):
 
 @public("mercer")
 class NuSVR(_Regressor):
-    r"""Regression with a tube as wide as a share :math:`\nu` of errors wants it.
+    r"""Regression with a tube as wide as a share :math:`\nu` of errors requires.
 
     .. math::
 
@@ -239,7 +238,8 @@ class NuSVR(_Regressor):
     Parameters
     ----------
     nu : float, default=0.5
-        At least the share of errors, at most that of support vectors.
+        An upper bound of the share of samples outside of the tube, and a lower bound
+        of the share of support vectors.
     C : float, default=1.0
         Penalty of errors beyond the tube.
     kernel : str, callable or Kernel, default="rbf"

@@ -46,6 +46,17 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
     The first class of a pair is the positive side. With two classes in all, the second
     class is the positive side, as everywhere in scikit-learn.
 
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_columns)
+
+    Examples
+    --------
     >>> one_vs_one(3)
     array([[ 1,  1,  0],
            [-1,  0,  1],
@@ -53,11 +64,11 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
     """
     if n_classes == 2:
         return np.array([[-1], [1]], dtype=np.int8)
-    pairs = list(combinations(range(n_classes), 2))
-    code = np.zeros((n_classes, len(pairs)), dtype=np.int8)
-    for task, (first, second) in enumerate(pairs):
-        code[first, task] = 1
-        code[second, task] = -1
+    first, second = np.triu_indices(n_classes, 1)
+    code = np.zeros((n_classes, len(first)), dtype=np.int8)
+    task = np.arange(len(first))
+    code[first, task] = 1
+    code[second, task] = -1
     return code
 
 
@@ -65,6 +76,17 @@ def one_vs_one(n_classes: int) -> NDArray[np.int8]:
 def one_vs_rest(n_classes: int) -> NDArray[np.int8]:
     """Return the code that sets each class against all others.
 
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_columns)
+
+    Examples
+    --------
     >>> one_vs_rest(3)
     array([[ 1, -1, -1],
            [-1,  1, -1],
@@ -81,6 +103,20 @@ def dietterich15(n_classes: int = 10) -> NDArray[np.int8]:
 
     The matrix is the one in a report on digits; some of its rows differ in only 6
     columns.
+
+    Parameters
+    ----------
+    n_classes : int, default=10
+        Number of classes, which must be ten.
+
+    Returns
+    -------
+    ndarray of shape (10, 15)
+
+    Raises
+    ------
+    ValueError
+        If there are not ten classes.
     """
     if n_classes != 10:
         raise ValueError(
@@ -102,6 +138,17 @@ def hadamard(n_classes: int) -> NDArray[np.int8]:
     If N is the smallest power of 2 that is at least the number of classes, there are
     N - 1 columns, and any two rows differ in N / 2 of them: 8 of 15 for ten classes.
 
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, N - 1)
+
+    Examples
+    --------
     >>> hadamard(4)
     array([[ 1,  1,  1],
            [-1,  1, -1],
@@ -118,6 +165,22 @@ def hadamard(n_classes: int) -> NDArray[np.int8]:
 def exhaustive(n_classes: int) -> NDArray[np.int8]:
     """Return all divisions of the classes in two: 2 ** (n_classes - 1) - 1 columns.
 
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes, at most ten.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If there are more than ten classes, which would need too many columns.
+
+    Examples
+    --------
     >>> exhaustive(3)
     array([[ 1,  1,  1],
            [-1, -1,  1],
@@ -148,12 +211,14 @@ def random_code(
     Parameters
     ----------
     n_classes : int
+        Number of classes.
     n_columns : int, default=None
-        None means 10 log2(n_classes), or 15 log2(n_classes) if sparse (Allwein,
-        Schapire & Singer 2000), but not more than there are.
+        Number of columns. None means 10 log2(n_classes), or 15 log2(n_classes) if
+        sparse (Allwein, Schapire & Singer 2000), but not more than there are.
     sparse : bool, default=False
         Whether half of the entries are 0; otherwise none is.
     random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
 
     Returns
     -------
@@ -273,6 +338,16 @@ def check_code(code: Any, n_classes: int) -> NDArray[np.int8]:
 
 @public("mercer.multiclass")
 def row_distances(code: NDArray) -> NDArray:
-    """Return the Hamming distances of the rows; a 0 counts as half a difference."""
+    """Return the Hamming distances of the rows; a 0 counts as half a difference.
+
+    Parameters
+    ----------
+    code : array of shape (n_classes, n_columns)
+        A matrix of -1, 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes)
+    """
     wide = code.astype(np.float64)
     return 0.5 * (code.shape[1] - wide @ wide.T)

@@ -6,6 +6,7 @@ Every machine gives one decision value for each task. The code matrix (see
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,18 @@ from mercer.multiclass.codes import one_vs_rest
 __all__ = [
     "DECODINGS",
     "class_means",
+    "count_pair_votes",
     "count_votes",
+    "most_voted",
     "nearest_of_best",
     "score_classes",
     "votes_and_margins",
 ]
+
+# From this number of classes on, votes of pairs are counted one by one.
+MANY = 32
+# Number of votes that are counted at a time.
+PART = 2**20
 
 DECODINGS = ("votes", "margin", "platt", "barycentre", "hamming", "loss")
 
@@ -39,15 +47,70 @@ def _count(is_positive: NDArray, code: NDArray) -> NDArray:
     return votes.astype(np.float64) + (code < 0).sum(axis=1)
 
 
-def votes_and_margins(decisions: NDArray, code: NDArray) -> NDArray:
+@lru_cache(maxsize=4)
+def _pairs(n_classes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the classes of all pairs, in the order of their machines."""
+    return np.triu_indices(n_classes, 1)
+
+
+def _in_parts(n_rows: int, n_pairs: int) -> list[slice]:
+    """Divide rows so that tables of all pairs stay small."""
+    step = max(1, PART // n_pairs)
+    return [slice(first, first + step) for first in range(0, n_rows, step)]
+
+
+def count_pair_votes(is_positive: NDArray, n_classes: int) -> NDArray:
+    """Count the votes of one-vs-one machines, shape (n, n_classes).
+
+    With many classes most of the code matrix is zeros, and counting takes less time
+    than a product with it.
+    """
+    first, second = _pairs(n_classes)
+    votes = np.empty((len(is_positive), n_classes))
+    for rows in _in_parts(*is_positive.shape):
+        winner = np.where(is_positive[rows], first, second)
+        winner += n_classes * np.arange(len(winner))[:, None]
+        counts = np.bincount(winner.ravel(), minlength=len(winner) * n_classes)
+        votes[rows] = counts.reshape(-1, n_classes)
+    return votes
+
+
+def most_voted(decisions: NDArray, code: NDArray) -> NDArray[np.intp]:
+    """Return the class with the most votes of one-vs-one machines; 0 is negative."""
+    n_classes = len(code)
+    if n_classes >= MANY:
+        return count_pair_votes(decisions > 0, n_classes).argmax(axis=1)
+    return count_votes(decisions, code).argmax(axis=1)
+
+
+def _sum_pair_margins(decisions: NDArray, n_classes: int) -> NDArray:
+    """Return the summed margins of one-vs-one machines, shape (n, n_classes)."""
+    first, second = _pairs(n_classes)
+    sums = np.empty((len(decisions), n_classes))
+    for rows in _in_parts(*decisions.shape):
+        some = decisions[rows]
+        table = np.zeros((len(some), n_classes, n_classes))
+        table[:, first, second] = some
+        table[:, second, first] = -some
+        sums[rows] = table.sum(axis=2)
+    return sums
+
+
+def votes_and_margins(decisions: NDArray, code: NDArray, is_by_pair: bool) -> NDArray:
     """Return votes, plus a number below one half that grows with the summed margins.
 
     This orders classes by votes, and classes with equal votes by how clear the votes
     were, like scikit-learn's ``decision_function`` of one-vs-rest shape, where 0 counts
-    as a positive vote.
+    as a positive vote. ``is_by_pair`` says whether the code is that of one-vs-one.
     """
-    margins = decisions @ code.T.astype(np.float64)
-    return _count(decisions >= 0, code) + margins / (3.0 * (np.abs(margins) + 1.0))
+    n_classes = len(code)
+    if is_by_pair and n_classes >= MANY:
+        votes = count_pair_votes(decisions >= 0, n_classes)
+        margins = _sum_pair_margins(decisions, n_classes)
+    else:
+        votes = _count(decisions >= 0, code)
+        margins = decisions @ code.T.astype(np.float64)
+    return votes + margins / (3.0 * (np.abs(margins) + 1.0))
 
 
 def _sum_margins(decisions: NDArray, code: NDArray) -> NDArray:

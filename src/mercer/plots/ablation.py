@@ -29,7 +29,12 @@ class AblationDisplay(Display):
         Half-lengths of the error bars.
     names : sequence of str, default=None
         Names of the lines.
-    xlabel, ylabel, legend_title : str, default=None
+    xlabel : str, default=None
+        Name of the parameter.
+    ylabel : str, default="score"
+        Name of the score.
+    legend_title : str, default=None
+        Name of what tells the lines apart.
 
     Attributes
     ----------
@@ -104,7 +109,14 @@ class AblationDisplay(Display):
         ylabel: str | None = "score",
         **kwargs: Any,
     ) -> AblationDisplay:
-        """Draw arrays; further keywords are those of :meth:`plot`."""
+        """Draw arrays.
+
+        Parameters
+        ----------
+        values, scores, deviations, names, xlabel, ylabel : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         labels = {"xlabel": xlabel, "ylabel": ylabel}
         display = cls(values, scores, deviations=deviations, names=names, **labels)
         return display.plot(**kwargs)

@@ -77,7 +77,14 @@ class BarsDisplay(Display):
         sets: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> BarsDisplay:
-        """Draw values; further keywords are those of :meth:`plot`."""
+        """Draw values.
+
+        Parameters
+        ----------
+        values, names, sets : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(values, names=names, sets=sets).plot(**kwargs)
 
     def plot(

@@ -81,7 +81,16 @@ class ConvergenceDisplay(Display):
     def from_history(
         cls, history: Mapping[str, Any], *, clock: str | None = None, **kwargs: Any
     ) -> ConvergenceDisplay:
-        """Draw the quantities of one fit; keywords are those of :meth:`plot`."""
+        """Draw the quantities of one fit.
+
+        Parameters
+        ----------
+        history : mapping of str to array
+            The quantities, such as those of :class:`FitHistory` or :func:`trace_fit`.
+        clock : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls({"": history}, clock=clock).plot(**kwargs)
 
     @classmethod
@@ -92,7 +101,14 @@ class ConvergenceDisplay(Display):
         clock: str | None = None,
         **kwargs: Any,
     ) -> ConvergenceDisplay:
-        """Draw several fits by name; keywords are those of :meth:`plot`."""
+        """Draw several fits by name.
+
+        Parameters
+        ----------
+        histories, clock : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(histories, clock=clock).plot(**kwargs)
 
     @classmethod
@@ -107,7 +123,14 @@ class ConvergenceDisplay(Display):
         y_test: Any = None,
         **kwargs: Any,
     ) -> ConvergenceDisplay:
-        """Fit an estimator with more and more steps, and draw; see `trace_fit`."""
+        """Fit an estimator with more and more steps, and draw the results.
+
+        Parameters
+        ----------
+        estimator, X, y, steps, X_test, y_test : as for :func:`trace_fit`
+        **kwargs
+            For :meth:`plot`.
+        """
         load_pyplot(f"{cls.__name__}.from_estimator")
         course = trace_fit(estimator, X, y, steps, X_test=X_test, y_test=y_test)
         return cls.from_history(course, clock="n_iter", **kwargs)

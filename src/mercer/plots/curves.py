@@ -81,7 +81,14 @@ class CurvesDisplay(Display):
         ylabel: str | None = None,
         **kwargs: Any,
     ) -> CurvesDisplay:
-        """Draw curves; further keywords are those of :meth:`plot`."""
+        """Draw curves.
+
+        Parameters
+        ----------
+        curves, xlabel, ylabel : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(curves, xlabel=xlabel, ylabel=ylabel).plot(**kwargs)
 
     def plot(

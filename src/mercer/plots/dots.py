@@ -18,8 +18,11 @@ class DotsDisplay(BarsDisplay):
     """Values by name, one dot for each; several sets of values share a line.
 
     Unlike bars, dots need no axis that begins at zero, so that values close to each
-    other can be told apart. The parameters are those of
-    :class:`~mercer.plots.BarsDisplay`; values that are not finite are left out.
+    other can be told apart. Values that are not finite are left out.
+
+    Parameters
+    ----------
+    values, names, sets : as for :class:`~mercer.plots.BarsDisplay`
 
     Attributes
     ----------

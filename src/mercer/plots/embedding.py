@@ -82,7 +82,14 @@ class EmbeddingDisplay(Display):
         components: tuple[int, int] = (0, 1),
         **kwargs: Any,
     ) -> EmbeddingDisplay:
-        """Draw coordinates; further keywords are those of :meth:`plot`."""
+        """Draw coordinates.
+
+        Parameters
+        ----------
+        embedding, y, components : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(embedding, y=y, components=components).plot(**kwargs)
 
     @classmethod

@@ -89,7 +89,15 @@ class HeatMapDisplay(Display):
     def from_arrays(
         cls, scores: Any, *, rows: Sequence[Any], columns: Sequence[Any], **kwargs: Any
     ) -> HeatMapDisplay:
-        """Draw an array; further keywords are those of the class and :meth:`plot`."""
+        """Draw an array.
+
+        Parameters
+        ----------
+        scores, rows, columns : as for the class
+        **kwargs
+            ``xlabel``, ``ylabel`` and ``zlabel`` are for the class, and others for
+            :meth:`plot`.
+        """
         names = ("xlabel", "ylabel", "zlabel")
         labels = {name: kwargs.pop(name) for name in names if name in kwargs}
         return cls(scores, rows=rows, columns=columns, **labels).plot(**kwargs)

@@ -74,14 +74,36 @@ class KernelMatrixDisplay(Display):
     def from_matrix(
         cls, matrix: Any, y: Any = None, *, ax: Any = None, **kwargs: Any
     ) -> KernelMatrixDisplay:
-        """Draw a matrix; keywords are those of :meth:`plot`."""
+        """Draw a matrix.
+
+        Parameters
+        ----------
+        matrix, y : as for the class
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(matrix, y=y).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_kernel(
         cls, kernel: Any, X: Any, y: Any = None, *, ax: Any = None, **kwargs: Any
     ) -> KernelMatrixDisplay:
-        """Draw the matrix of a kernel, or of its text form, on samples."""
+        """Draw the matrix of a kernel on samples.
+
+        Parameters
+        ----------
+        kernel : Kernel or str
+            The kernel, or its text form.
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples.
+        y : as for the class
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            For :meth:`plot`.
+        """
         load_pyplot(f"{cls.__name__}.from_kernel")
         bound = parse(kernel) if isinstance(kernel, str) else kernel
         return cls(gram_matrix(bound, X), y=y).plot(ax=ax, **kwargs)
@@ -92,7 +114,17 @@ class KernelMatrixDisplay(Display):
     ) -> KernelMatrixDisplay:
         """Draw the matrix of the kernel of a fitted estimator, ``kernel_``.
 
-        In a pipeline the earlier steps transform the samples first.
+        Parameters
+        ----------
+        estimator : estimator with ``kernel_``, or a pipeline that ends in one
+            The earlier steps of a pipeline transform the samples first.
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples.
+        y : as for the class
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            For :meth:`plot`.
         """
         load_pyplot(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)

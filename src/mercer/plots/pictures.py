@@ -103,7 +103,14 @@ class ImageGalleryDisplay(Display):
         shape: tuple[int, ...] | None = None,
         **kwargs: Any,
     ) -> ImageGalleryDisplay:
-        """Draw images; further keywords are those of :meth:`plot`."""
+        """Draw images.
+
+        Parameters
+        ----------
+        images, captions, n_columns, shape : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         display = cls(images, captions=captions, n_columns=n_columns, shape=shape)
         return display.plot(**kwargs)
 
@@ -127,8 +134,7 @@ class ImageGalleryDisplay(Display):
         y_true, y_pred : arrays of shape (n,)
         max_images : int, default=24
             The largest number of images; the first ones are drawn.
-        n_columns, shape
-            As for the class.
+        n_columns, shape : as for the class
         **kwargs
             For :meth:`plot`.
         """
@@ -184,8 +190,7 @@ class ImageGalleryDisplay(Display):
             Each transformer is fitted to the images by itself; use pipelines for steps
             that follow one another.
         images : array of images, or of rows of pixels
-        shape
-            As for the class.
+        shape : as for the class
         **kwargs
             For :meth:`plot`.
         """
@@ -224,8 +229,7 @@ class ImageGalleryDisplay(Display):
             Its samples must be images or rows of pixels.
         max_images : int, default=24
             The largest number of images.
-        n_columns, shape
-            As for the class.
+        n_columns, shape : as for the class
         **kwargs
             For :meth:`plot`.
         """

@@ -61,7 +61,14 @@ class RocCurvesDisplay(Display):
     def from_rates(
         cls, curves: Mapping[str, tuple[Any, Any]], **kwargs: Any
     ) -> RocCurvesDisplay:
-        """Draw false and true positive rates; keywords are those of :meth:`plot`."""
+        """Draw false and true positive rates.
+
+        Parameters
+        ----------
+        curves : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(curves).plot(**kwargs)
 
     @classmethod

@@ -74,7 +74,14 @@ class KernelWeightsDisplay(BarsDisplay):
         sets: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> KernelWeightsDisplay:
-        """Draw weights; further keywords are those of :meth:`plot`."""
+        """Draw weights.
+
+        Parameters
+        ----------
+        weights, names, sets : as for the class
+        **kwargs
+            For :meth:`plot`.
+        """
         return cls(weights, names=names, sets=sets).plot(**kwargs)
 
     @classmethod

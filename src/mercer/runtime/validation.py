@@ -1,14 +1,20 @@
-"""How a fit begins, and what is left of it if it fails.
+"""How data come into an estimator, and results out of it.
 
 A fit checks its parameters, samples and targets, and if a check or anything after it
 fails, the estimator is what it was before.  The checks and their messages are
-scikit-learn's. An error about the data begins with the place of the first wrong value,
-and with what to do about it.
+scikit-learn's; :mod:`mercer.runtime.faults` finds the value that is wrong.
+
+Samples may be dense, sparse, things that are not numbers, or on a graphics card.
+Machines compute with dense arrays in C order or CSR matrices in the main memory, and
+what they return is of the kind that they were given.
 """
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -18,24 +24,34 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import validation
 
-from mercer.runtime.arrays import takes_card_arrays
+from mercer.runtime.faults import fault_in_samples, fault_in_targets
 from mercer.runtime.scikit_learn import fit_context
 
 __all__ = [
     "QUIET",
     "all_or_nothing",
+    "as_dense",
     "as_in_fit",
     "check_finite",
     "check_square",
+    "device_for",
     "fit_method",
+    "frozen",
+    "is_numeric",
+    "is_on_card",
+    "like",
+    "refuse_other_things",
+    "takes_card_arrays",
+    "things",
+    "to_host",
     "validate_data",
     "validate_new_samples",
     "validate_samples",
 ]
 
+# The number by which DLPack names CUDA devices.
+CUDA = 2
 NOTHING = "no_validation"  # what scikit-learn passes for an argument that is not given
-# Values that are checked at a time, so that checking large data needs little memory.
-AT_ONCE = 1 << 20
 
 
 def all_or_nothing(method: Callable) -> Callable:
@@ -72,16 +88,16 @@ def validate_data(
     try:
         valid = validation.validate_data(estimator, X, y, **settings)
     except (TypeError, ValueError) as error:
-        where = None if _is_nothing(X) else _fault_in_samples(X)
+        where = None if _is_nothing(X) else fault_in_samples(X)
         if where is None and not (_is_nothing(y) or y is None):
-            where = _fault_in_targets(y, must_be_numbers=is_regressor(estimator))
+            where = fault_in_targets(y, must_be_numbers=is_regressor(estimator))
         if where is None:
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{where}\n{error}") from error
     if isinstance(valid, tuple) and valid[1].dtype.kind in "OUS":
         # NumPy would fail later, when it sorts labels or converts them to numbers.
-        where = _fault_in_targets(valid[1], must_be_numbers=is_regressor(estimator))
+        where = fault_in_targets(valid[1], must_be_numbers=is_regressor(estimator))
         if where is not None:
             raise ValueError(where)
     return valid
@@ -145,159 +161,151 @@ def check_finite(what: str, *values: Any) -> None:
         )
 
 
-def _is_nothing(value: Any) -> bool:
-    return isinstance(value, str) and value == NOTHING
-
-
-def _fault_in_samples(X: Any) -> str | None:
-    """Say where X has a value that is not a finite number, if it has one."""
-    if sparse.issparse(X):
-        return _fault_in_sparse(X)
-    if hasattr(X, "iloc"):
-        columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
-        named = [repr(name) for name in X.columns]
-    else:
-        try:
-            values = np.asarray(X)
-        except ValueError:
-            return _uneven(X)
-        if values.ndim != 2:
-            return None
-        columns, named = list(values.T), [str(j) for j in range(values.shape[1])]
-    # The error names the first wrong row, in whatever column it is.
-    found = [
-        (fault[0], name, fault[1])
-        for name, column in zip(named, columns, strict=True)
-        if (fault := _fault_in_column(column))
-    ]
-    if not found:
-        return None
-    row, name, value = min(found, key=lambda fault: fault[0])
-    where = f"row {row} (counted from 0), column {name}"
-    return f"{where[0].upper()}{where[1:]} of X {_remedy(value)}"
-
-
-def _fault_in_sparse(X: Any) -> str | None:
-    entries = X.tocoo()
-    if entries.data.dtype.kind not in "fc":
-        return None
-    wrong = np.flatnonzero(~np.isfinite(entries.data))
-    if not len(wrong):
-        return None
-    k = wrong[np.argmin(entries.row[wrong])]
-    where = f"Row {entries.row[k]} (counted from 0), column {entries.col[k]}"
-    return f"{where} of X {_remedy(entries.data[k].item())}"
-
-
-def _uneven(X: Any) -> str | None:
-    """Say which row has another length than the first one, if there is such a row."""
-    try:
-        lengths = [len(row) for row in X]
-    except TypeError:
-        return None
-    for i, length in enumerate(lengths):
-        if length != lengths[0]:
-            return (
-                f"Row {i} (counted from 0) of X has {length} values, and row 0 has "
-                f"{lengths[0]}. All rows must have the same columns."
-            )
-    return None
-
-
-def _fault_in_column(column: NDArray) -> tuple[int, Any] | None:
-    """Return the place and the value of the first entry that is not a finite number."""
-    if column.dtype.kind in "mM" and len(column):
-        return 0, column[0]
-    if column.dtype.kind in "fc":
-        for first in range(0, len(column), AT_ONCE):
-            wrong = np.flatnonzero(~np.isfinite(column[first : first + AT_ONCE]))
-            if len(wrong):
-                at = first + int(wrong[0])
-                return at, column[at].item()
-        return None
-    if column.dtype.kind in "OUS":
-        for i, value in enumerate(column.tolist()):
-            if not _is_finite(value):
-                return i, value
-    return None
-
-
-def _is_finite(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(float(value)))
-    except (TypeError, ValueError):
-        return False
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, or NA of pandas."""
-    if value is None:
+def is_numeric(X: Any) -> bool:
+    """Tell whether samples are numbers; other samples need a kernel function."""
+    if sparse.issparse(X) or (hasattr(X, "dtypes") and X.ndim == 2):
         return True
     try:
-        return bool(value != value)
-    except TypeError:  # comparing NA gives NA, which is neither true nor false
-        return True
+        return np.asarray(X).dtype.kind in "fiubc"
     except ValueError:
         return False
 
 
-def _remedy(value: Any) -> str:
-    """Say what is wrong with a value, and what to do."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return (
-            f"is a time, {value}, and samples must be numbers. Turn times into "
-            "numbers, such as days since a date."
-        )
-    if _is_missing(value):
-        return (
-            f"is missing: it is {value!r}. Fill in a value, for example with "
-            "sklearn.impute.SimpleImputer, or leave the row out."
-        )
-    if isinstance(value, float):
-        return f"is {value}. Replace it with a finite number, or leave the row out."
-    return (
-        f"is {value!r}, and samples must be numbers. Encode text, for example with "
-        "sklearn.preprocessing.OneHotEncoder, or leave the column out."
-    )
+def things(X: Any) -> NDArray:
+    """Return samples that are not numbers as an array of objects."""
+    if isinstance(X, np.ndarray) and X.ndim > 1:
+        return X.astype(object)
+    result = np.empty(len(X), dtype=object)
+    for i, thing in enumerate(X):
+        result[i] = thing
+    return result
 
 
-def _fault_in_targets(y: Any, must_be_numbers: bool) -> str | None:
-    """Say where y has a missing value, or values of two kinds, if it does."""
-    values = np.asarray(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values.ravel()
-    if values.ndim != 1 or values.dtype.kind not in "fcOUS":
-        return None
-    entries = values.tolist()
-    for i, value in enumerate(entries):
-        if _is_missing(value):
-            return (
-                f"y is missing at position {i} (counted from 0): it is {value!r}. "
-                "Leave this sample out, or fill in its target."
+def refuse_other_things(estimator: Any, X: Any) -> None:
+    """Refuse samples that are not numbers, for an estimator with a kernel function."""
+    if is_numeric(X):
+        return
+    try:
+        np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"{name} needs samples that are numbers here. A kernel function of other "
+            "samples, such as strings, works as kernel=function in SVC, NuSVC, SVR, "
+            "NuSVR, OneClassSVM and SVDD. For other estimators turn the samples into "
+            "numbers, or pass the kernel matrix where kernel='precomputed' is allowed."
+        ) from None
+
+
+def frozen(values: Any) -> Any:
+    """Return dense or sparse values after making them read-only."""
+    (values.data if sparse.issparse(values) else values).flags.writeable = False
+    return values
+
+
+def as_dense(values: Any) -> NDArray:
+    """Return a sparse matrix or an array as an array."""
+    return values.toarray() if sparse.issparse(values) else np.asarray(values)
+
+
+def _is_nothing(value: Any) -> bool:
+    return isinstance(value, str) and value == NOTHING
+
+
+def is_on_card(values: Any) -> bool:
+    """Tell whether values are an array, dense or sparse, on a graphics card."""
+    if isinstance(values, np.ndarray):
+        return False
+    if _library(values) == "cupyx":  # its sparse matrices do not know DLPack
+        return True
+    try:
+        return values.__dlpack_device__()[0] == CUDA
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError):
+        return False
+
+
+def to_host(values: Any) -> Any:
+    """Return an array on a card as an array in the main memory; others as they are."""
+    if not is_on_card(values):
+        return values
+    if _library(values) in ("cupy", "cupyx"):
+        return values.get()
+    if hasattr(values, "detach"):  # tensors of PyTorch may carry gradients
+        values = values.detach()
+    return importlib.import_module("cupy").from_dlpack(values).get()
+
+
+def like(model: Any, values: Any) -> Any:
+    """Return computed values as the kind of array that ``model`` is.
+
+    For an array on a card that is an array of the same library on the same card. What
+    is not an array of numbers, such as names of classes, stays as it is.
+    """
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
+        return values
+    if not is_on_card(model):
+        return values
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(_card_number(model)):
+        found = cupy.asarray(values)
+        if _library(model) in ("cupy", "cupyx"):
+            return found
+        if hasattr(model, "__array_namespace__"):
+            return model.__array_namespace__().from_dlpack(found)
+        return sys.modules[_library(model)].from_dlpack(found)
+
+
+def device_for(device: str, *arrays: Any) -> str:
+    """Return the device that computes: arrays on a card choose their card.
+
+    A device other than the processor is not changed: results go back to where the
+    arrays are.
+    """
+    for values in arrays:
+        if device == "cpu" and is_on_card(values):
+            return f"cuda:{_card_number(values)}"
+    return device
+
+
+def takes_card_arrays(method: Callable) -> Callable:
+    """Decorate a method of an estimator so that arrays may be on a card.
+
+    They are copied to the main memory, where they are validated, and the estimator
+    computes on their card, unless its ``device`` names another one. A result is of the
+    kind of the samples, which are the first argument.
+    """
+
+    @wraps(method)
+    def taking(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        given = (X, *args, *kwargs.values())
+        if not any(map(is_on_card, given)):
+            return method(self, X, *args, **kwargs)
+        if not hasattr(self, "device"):
+            raise ValueError(
+                f"The data are on a graphics card, and {type(self).__name__} computes "
+                "on the processor. Pass arrays in the main memory, such as X.get() of "
+                "CuPy or X.cpu() of PyTorch."
             )
-        if isinstance(value, float) and not np.isfinite(value):
-            return (
-                f"y is {value} at position {i} (counted from 0). Replace it with a "
-                "finite number, or leave this sample out."
-            )
-        if must_be_numbers and not _is_finite(value):
-            return (
-                f"y is {value!r} at position {i} (counted from 0), and regression "
-                "needs numbers. For classes, use a classifier such as SVC."
-            )
-    if must_be_numbers:
-        return None
-    texts = [isinstance(value, str) for value in entries]
-    if values.dtype == object and entries and not any(texts):
-        return (
-            f"Unknown label type: y is an array of objects, such as {entries[0]!r}. "
-            "Convert y to one type, for example with y.astype(int) or y.astype(str)."
-        )
-    if any(texts) and not all(texts):
-        first, other = texts.index(True), texts.index(False)
-        return (
-            f"y mixes text and other labels: {entries[first]!r} at position {first} "
-            f"and {entries[other]!r} at position {other} (counted from 0). Make all "
-            "labels text, or all numbers."
-        )
-    return None
+        there = copy(self)
+        there.device = device_for(self.device, *given)
+        others = {name: to_host(value) for name, value in kwargs.items()}
+        found = method(there, to_host(X), *map(to_host, args), **others)
+        if found is not there:
+            return like(X, found)
+        # One assignment, so that an interrupt leaves the old model or the new one.
+        self.__dict__ = {**vars(there), "device": self.device}
+        return self
+
+    return taking
+
+
+def _card_number(values: Any) -> int:
+    """Return the number of the card that an array is on."""
+    if _library(values) == "cupyx":
+        return values.data.device.id
+    return values.__dlpack_device__()[1]
+
+
+def _library(values: Any) -> str:
+    """Return the name of the package that an object's class comes from."""
+    return type(values).__module__.partition(".")[0]

@@ -20,7 +20,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from mercer.engines.plan import Plan
+from mercer.engines.engine import Plan
 from mercer.machines.base.machine import Validated
 from mercer.machines.linear import LinearSVC, LinearSVR
 from mercer.machines.nusvc import NuSVC

@@ -49,8 +49,8 @@ def validation_curve(
 ) -> tuple[NDArray, NDArray]:
     """Return training and test scores for values of one parameter.
 
-    As scikit-learn's function of this name, with kernel values shared as in
-    :class:`GridSearchCV`.
+    It takes and returns what scikit-learn's function of this name does, and shares
+    kernel values as :class:`GridSearchCV` does.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def validation_curve(
         Its values.
     cv, scoring, n_jobs, verbose, error_score, cache_size : as in :class:`GridSearchCV`
     fit_params : dict, default=None
-        ``sample_weight``, ``groups``.
+        What ``fit`` of the search takes: ``sample_weight`` and ``groups``.
 
     Returns
     -------
@@ -103,7 +103,9 @@ def validation_curve(
     if getattr(search, "interrupted_", False):
         raise KeyboardInterrupt
     if search.multimetric_:
-        raise ValueError("validation_curve takes one scorer; scoring asks for several.")
+        raise ValueError(
+            "validation_curve takes one scorer; scoring asks for several. Name one."
+        )
     train, test = (
         np.column_stack(
             [
@@ -118,15 +120,36 @@ def validation_curve(
 
 @public("mercer.selection")
 class PathPoint(NamedTuple):
-    """One solution of a path along C."""
+    """One solution of a path along C.
+
+    Attributes
+    ----------
+    C : float
+    model : estimator
+        The fitted machine.
+    support : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    dual_coef, intercept : ndarray
+        The coefficients and intercepts, as in the machine.
+    objective : float or ndarray of shape (n_tasks,)
+        The dual objective of each problem, to be minimised.
+    dual_gap : float or ndarray of shape (n_tasks,)
+        Primal minus dual objective of each problem.
+    n_support : int
+        Number of support vectors.
+    n_iter : int or ndarray of shape (n_tasks,)
+        Number of steps from the solution before.
+    converged : bool
+        Whether the solution is certified to ``tol``.
+    """
 
     C: float
-    model: Any  #: the fitted estimator
-    support: NDArray  #: indices of the support vectors
+    model: Any
+    support: NDArray
     dual_coef: Any
     intercept: NDArray
-    objective: Any  #: of each problem, to be minimised
-    dual_gap: Any  #: primal minus dual of each problem
+    objective: Any
+    dual_gap: Any
     n_support: int
     n_iter: Any
     converged: bool
@@ -254,12 +277,13 @@ def cross_val_decision(
 ) -> NDArray:
     """Return, for each sample, the decision of a machine that has not seen it.
 
-    For ROC curves and Platt scaling; as scikit-learn's ``cross_val_predict``, with one
-    Gram matrix for all folds.
+    ROC curves and Platt scaling need such values. The function is scikit-learn's
+    ``cross_val_predict`` with one Gram matrix for all folds.
 
     Parameters
     ----------
     estimator : machine, or a pipeline that ends in one
+        What is fitted on each fold.
     X : array or CSR matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,) or None
     groups : array of shape (n_samples,), default=None
@@ -334,14 +358,31 @@ def _check_classes(models: list[Any], y: Any, method: str) -> None:
 
 @public("mercer.selection")
 class HoldoutResult(NamedTuple):
-    """The result of a search with a validation part and a test part."""
+    """The result of a search with a validation part and a test part.
+
+    Attributes
+    ----------
+    best_params : dict
+        The parameters of the best candidate.
+    validation_score : float
+        The score of the best candidate on the validation part.
+    test_score : float
+        The score of ``model`` on the test part, computed once, after everything was
+        chosen.
+    model : estimator
+        The best candidate, fitted again as ``refit_on`` says.
+    search : GridSearchCV
+        The search; its ``cv_results_`` have one split.
+    train, validation, test : ndarray of int
+        Rows of the parts.
+    """
 
     best_params: dict[str, Any]
-    validation_score: float  #: of the best candidate
-    test_score: float  #: of ``model``, computed once, after everything was chosen
-    model: Any  #: the best candidate, fitted on training and validation part
-    search: GridSearchCV  #: has ``cv_results_``, with one split
-    train: NDArray[np.intp]  #: rows of the parts
+    validation_score: float
+    test_score: float
+    model: Any
+    search: GridSearchCV
+    train: NDArray[np.intp]
     validation: NDArray[np.intp]
     test: NDArray[np.intp]
 
@@ -370,7 +411,9 @@ def holdout_search(
     Parameters
     ----------
     estimator : estimator
+        What is fitted, with the parameters of each candidate.
     param_grid : dict or list of dicts
+        Values to try, by the name of the parameter.
     X : array or CSR matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
     ratios : sequence of three numbers, default=(0.6, 0.2, 0.2)

@@ -18,21 +18,18 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
-from mercer.core.problem import Solution
-from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import TILES_PART, WORKERS, budget_bytes
-from mercer.engines.plan import Plan, Settings, certified
-from mercer.kernels.base import Definiteness, Kernel, seen_by
+from mercer.engines.engine import Plan, Settings, certified
+from mercer.kernels.base import Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
@@ -42,7 +39,6 @@ from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
     MACHINES,
-    Fold,
     Request,
     Samples,
     asks_predictions_only,
@@ -59,7 +55,19 @@ from mercer.selection.candidates import (
     weight_name,
 )
 from mercer.selection.linear import LinearEvaluation
-from mercer.selection.path import Answers, Entry, Job, Unit, jobs_of, solve_job
+from mercer.selection.path import (
+    Answers,
+    Entry,
+    Job,
+    Unit,
+    by_fold,
+    coefficients,
+    decide,
+    is_coarse,
+    jobs_of,
+    solve_job,
+    verdicts,
+)
 from mercer.selection.stored import (
     GramMaker,
     SharedGram,
@@ -377,7 +385,7 @@ class Evaluation(LinearEvaluation):
             for job in jobs:
                 count(job)
         self._threads.map(
-            lambda together: self._finish(*together, answers), _by_fold(units)
+            lambda together: self._finish(*together, answers), by_fold(units)
         )
         for unit in units:
             unit.gram = None
@@ -469,10 +477,10 @@ class Evaluation(LinearEvaluation):
                     f"{precision} precision is not enough for tol={model.tol}, "
                     f"with rounding errors of {np.max(errors):.0e} in decision values"
                 )
-            found = certified(plan, solutions, _verdicts(gram, entry))
+            found = certified(plan, solutions, verdicts(gram, entry))
             machines = model._keep_machines(plan, found)
             entry.weights = coefficients(plan, machines)
-            entry.is_coarse = _is_coarse(gram, entry)
+            entry.is_coarse = is_coarse(gram, entry)
             if self._needs_support(gram, entry):
                 model._keep_support(plan, machines)
         except Exception as error:
@@ -547,98 +555,3 @@ class Evaluation(LinearEvaluation):
             scores = [r["test_scores"] for r in mine if r is not None]
             if not isinstance(scores[0], dict):
                 self._bar.offer(float(np.mean(scores)), self._candidates[c])
-
-
-def _by_fold(units: list[Unit]) -> list[tuple[SharedGram, list[Entry]]]:
-    """Bring entries of the same fold and Gram matrix together."""
-    groups: dict[Any, tuple[SharedGram, list[Entry]]] = {}
-    for unit in units:
-        for entry in unit.entries:
-            together = groups.setdefault((id(unit), entry.split), (unit.gram, []))
-            together[1].append(entry)
-    return list(groups.values())
-
-
-def _verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
-    """Tell which of the machines' problems are convex."""
-    plan, fold = entry.plan, entry.fold
-    if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
-        return [True] * len(plan.machines)
-    # Problems that differ in the size of their bounds only are alike in this.
-    moves = [(s.blocks, (s.problem.hi > s.problem.lo).tobytes()) for s in plan.specs]
-    key = (plan.kernel.key(), *moves)
-    if key not in fold.convex:
-        samples = fold.train[plan.order]
-        fold.convex[key] = are_convex(
-            plan.kernel,
-            lambda rows: gram.matrix[np.ix_(samples[rows], samples[rows])],
-            [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines],
-        )
-    return fold.convex[key]
-
-
-def coefficients(plan: Plan, machines: list[Solution]) -> list[NDArray]:
-    """Return the coefficients of each machine's samples, in the order of its rows."""
-    return [
-        np.bincount(spec.problem.row, machine.beta, len(machine.f))
-        for spec, machine in zip(plan.machines, machines, strict=True)
-    ]
-
-
-def _is_coarse(gram: SharedGram, entry: Entry) -> bool:
-    """Tell whether rounding in single precision could matter beside ``tol``."""
-    if gram.matrix.dtype == np.float64 or entry.model._is_precomputed():
-        return False
-    spread = np.sqrt(max((float(w @ w) for w in entry.weights), default=0.0))
-    eps = np.finfo(np.float32).eps
-    largest = np.abs(gram.diag).max(initial=0.0)
-    return bool(eps * largest * spread > 0.1 * entry.model.tol)
-
-
-class Part(NamedTuple):
-    """A block of the training samples, and the machines that it takes part in."""
-
-    samples: NDArray[np.intp]  #: rows of the Gram matrix
-    machines: list[tuple[int, slice]]  #: numbers of machines, and their rows
-
-
-def _parts(fold: Fold, plan: Plan) -> list[Part]:
-    parts = []
-    for first, stop in pairwise(plan.starts):
-        parts.append(Part(fold.train[plan.order[first:stop]], []))
-    for t, spec in enumerate(plan.machines):
-        at = 0
-        for block in spec.blocks:
-            stop = at + len(parts[block].samples)
-            parts[block].machines.append((t, slice(at, stop)))
-            at = stop
-    return parts
-
-
-def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) -> None:
-    """Let machines of one fold know their decision values, but for the bias.
-
-    The kernel values of a block with the new samples are multiplied with the
-    coefficients of all machines in which the block takes part.
-    """
-    fold = entries[0].fold
-    new = (fold.train if on_train else fold.test).astype(np.int64)
-    X = fold.valid.X if on_train else fold.X_test
-    alike: dict[Any, list[Entry]] = {}
-    for entry in entries:
-        blocks = tuple(spec.blocks for spec in entry.plan.machines)
-        alike.setdefault((blocks, tuple(entry.plan.starts)), []).append(entry)
-    for together in alike.values():
-        n_machines = len(together[0].weights)
-        sums = np.zeros((len(together) * n_machines, len(new)))
-        for samples, machines in _parts(fold, together[0].plan):
-            shape = len(together) * len(machines), len(samples)
-            weights = np.empty(shape, dtype=gram.matrix.dtype)
-            target = []
-            for e, entry in enumerate(together):
-                for k, (t, rows) in enumerate(machines):
-                    weights[e * len(machines) + k] = entry.weights[t][rows]
-                    target.append(e * n_machines + t)
-            sums[target] += gram.times(weights, new, samples)
-        for entry, own in zip(together, np.split(sums, len(together)), strict=True):
-            entry.model._known = (*entry.model._known, (X, own.T))

@@ -1,10 +1,11 @@
-r"""Problems that differ in their bounds only, one after the other on one matrix.
+r"""Fits on one matrix of kernel values: solutions, and decision values.
 
 A job gathers the kernel values of the samples of some problems, and solves on them all
 problems that differ in their bounds only: chains through the candidates.  Along
 ascending bounds (C, weights) the best multiple of one solution is where the next
 problem begins (see :mod:`mercer.core.smo`).  Where sums are prescribed (:math:`\nu`),
 mass that the clipped solution lacks is added where the gradient asks for it most.
+Decision values of the samples that a fold leaves out come from the same matrix.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,12 +38,14 @@ from mercer.core.smo import (
     solve_and_polish,
 )
 from mercer.core.tiles import add_rows
+from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.solve import (
     MOST_FOR_ROUNDING,
     MOST_STEPS,
     SAFETY,
 )
-from mercer.kernels.base import Kernel
+from mercer.engines.engine import Plan
+from mercer.kernels.base import Definiteness, Kernel
 from mercer.runtime.threads import memory_of_thread
 from mercer.selection.candidates import Fold, Samples
 from mercer.selection.stored import SharedGram
@@ -53,12 +57,17 @@ __all__ = [
     "Link",
     "Solved",
     "Unit",
+    "by_fold",
+    "coefficients",
+    "decide",
+    "is_coarse",
     "is_spoilt",
     "jobs_of",
     "link_of",
     "sampled",
     "solve_chain",
     "solve_job",
+    "verdicts",
 ]
 
 # Chains that one job solves on a matrix that it gathers.
@@ -408,3 +417,98 @@ def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
         for (entry, t), solved in zip(chain, found, strict=True):
             answers[id(entry), t] = solved
     return answers
+
+
+def by_fold(units: list[Unit]) -> list[tuple[SharedGram, list[Entry]]]:
+    """Bring entries of the same fold and Gram matrix together."""
+    groups: dict[Any, tuple[SharedGram, list[Entry]]] = {}
+    for unit in units:
+        for entry in unit.entries:
+            together = groups.setdefault((id(unit), entry.split), (unit.gram, []))
+            together[1].append(entry)
+    return list(groups.values())
+
+
+def verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
+    """Tell which of the machines' problems are convex."""
+    plan, fold = entry.plan, entry.fold
+    if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
+        return [True] * len(plan.machines)
+    # Problems that differ in the size of their bounds only are alike in this.
+    moves = [(s.blocks, (s.problem.hi > s.problem.lo).tobytes()) for s in plan.specs]
+    key = (plan.kernel.key(), *moves)
+    if key not in fold.convex:
+        samples = fold.train[plan.order]
+        fold.convex[key] = are_convex(
+            plan.kernel,
+            lambda rows: gram.matrix[np.ix_(samples[rows], samples[rows])],
+            [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines],
+        )
+    return fold.convex[key]
+
+
+def coefficients(plan: Plan, machines: list[Solution]) -> list[NDArray]:
+    """Return the coefficients of each machine's samples, in the order of its rows."""
+    return [
+        np.bincount(spec.problem.row, machine.beta, len(machine.f))
+        for spec, machine in zip(plan.machines, machines, strict=True)
+    ]
+
+
+def is_coarse(gram: SharedGram, entry: Entry) -> bool:
+    """Tell whether rounding in single precision could matter beside ``tol``."""
+    if gram.matrix.dtype == np.float64 or entry.model._is_precomputed():
+        return False
+    spread = np.sqrt(max((float(w @ w) for w in entry.weights), default=0.0))
+    eps = np.finfo(np.float32).eps
+    largest = np.abs(gram.diag).max(initial=0.0)
+    return bool(eps * largest * spread > 0.1 * entry.model.tol)
+
+
+class Part(NamedTuple):
+    """A block of the training samples, and the machines that it takes part in."""
+
+    samples: NDArray[np.intp]  #: rows of the Gram matrix
+    machines: list[tuple[int, slice]]  #: numbers of machines, and their rows
+
+
+def _parts(fold: Fold, plan: Plan) -> list[Part]:
+    parts = []
+    for first, stop in pairwise(plan.starts):
+        parts.append(Part(fold.train[plan.order[first:stop]], []))
+    for t, spec in enumerate(plan.machines):
+        at = 0
+        for block in spec.blocks:
+            stop = at + len(parts[block].samples)
+            parts[block].machines.append((t, slice(at, stop)))
+            at = stop
+    return parts
+
+
+def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) -> None:
+    """Let machines of one fold know their decision values, but for the bias.
+
+    The kernel values of a block with the new samples are multiplied with the
+    coefficients of all machines in which the block takes part.
+    """
+    fold = entries[0].fold
+    new = (fold.train if on_train else fold.test).astype(np.int64)
+    X = fold.valid.X if on_train else fold.X_test
+    alike: dict[Any, list[Entry]] = {}
+    for entry in entries:
+        blocks = tuple(spec.blocks for spec in entry.plan.machines)
+        alike.setdefault((blocks, tuple(entry.plan.starts)), []).append(entry)
+    for together in alike.values():
+        n_machines = len(together[0].weights)
+        sums = np.zeros((len(together) * n_machines, len(new)))
+        for samples, machines in _parts(fold, together[0].plan):
+            shape = len(together) * len(machines), len(samples)
+            weights = np.empty(shape, dtype=gram.matrix.dtype)
+            target = []
+            for e, entry in enumerate(together):
+                for k, (t, rows) in enumerate(machines):
+                    weights[e * len(machines) + k] = entry.weights[t][rows]
+                    target.append(e * n_machines + t)
+            sums[target] += gram.times(weights, new, samples)
+        for entry, own in zip(together, np.split(sums, len(together)), strict=True):
+            entry.model._known = (*entry.model._known, (X, own.T))

@@ -50,12 +50,24 @@ MOST_NAMED = 5
 
 @public("mercer.selection")
 class Sharing(NamedTuple):
-    """How many fits of a search shared kernel values, or passes over the samples."""
+    """How many fits of a search shared kernel values, or passes over the samples.
 
-    n_shared: int  #: fits on kernel values, or in passes, that other fits used too
-    n_plain: int  #: fits on their own
-    n_grams: int  #: Gram matrices that were computed
-    reasons: dict[str, int]  #: why fits did not share, and how many
+    Attributes
+    ----------
+    n_shared : int
+        Number of fits on kernel values, or in passes, that other fits used too.
+    n_plain : int
+        Number of fits on their own.
+    n_grams : int
+        Number of Gram matrices that were computed.
+    reasons : dict of str to int
+        Why fits did not share, and how many for each reason.
+    """
+
+    n_shared: int
+    n_plain: int
+    n_grams: int
+    reasons: dict[str, int]
 
 
 class SharedSearch(BaseSearchCV):
@@ -349,20 +361,29 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     Parameters
     ----------
     estimator : estimator
+        What is fitted, with the parameters of each candidate.
     param_grid : dict or list of dicts
         Values to try, by the name of the parameter.
     scoring : str, callable, list, tuple or dict, default=None
+        One score or several, by name or as functions, as in scikit-learn; None means
+        the estimator's ``score``.
     n_jobs : int, default=None
         Number of threads; None means as many as BLAS may use. The results do not depend
         on it.
     refit : bool, str or callable, default=True
+        Whether to fit the best candidate on all samples. With several scores it is the
+        name of the one that decides; a function gets ``cv_results_`` and returns the
+        number of the candidate to take.
     cv : int, cross-validation generator or iterable, default=None
+        The folds, or their number; None means five.
     verbose : int, default=0
         1 draws a progress bar with the best score so far, and 2 writes lines of text.
     pre_dispatch : int or str, default="2*n_jobs"
         Only used if no fits share kernel values.
     error_score : "raise" or number, default=nan
+        The score of a fit that fails; "raise" raises the error.
     return_train_score : bool, default=False
+        Whether to score the training parts too.
     cache_size : float or "auto", default="auto"
         Megabytes for all kernel values of the search together; "auto" is a quarter of
         the free memory, or the estimator's ``cache_size`` if that is a number. If the
@@ -451,6 +472,7 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
     Parameters
     ----------
     estimator : estimator
+        What is fitted, with the parameters of each candidate.
     param_distributions : dict or list of dicts
         Lists of values, or distributions with ``rvs``, by the name of the parameter.
     n_iter : int, default=10

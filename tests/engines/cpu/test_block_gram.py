@@ -10,6 +10,8 @@ from mercer.engines.cpu.gram import BlockGram
 from mercer.engines.cpu.pair import Operand
 from mercer.runtime.threads import Threads
 
+pytestmark = pytest.mark.usefixtures("the_long_way")
+
 KERNEL = kernels.RBF(0.3)
 STARTS = [0, 20, 25, 25, 60, 61]
 

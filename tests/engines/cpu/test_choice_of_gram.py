@@ -12,6 +12,8 @@ from mercer.engines.cpu import solve as solving
 from mercer.engines.cpu.certificates import near_rows
 from mercer.engines.cpu.decompose import Task
 
+pytestmark = pytest.mark.usefixtures("the_long_way")
+
 
 @pytest.fixture
 def kinds(monkeypatch):

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, kernels
-from mercer.engines.cpu import engine, small
+from mercer.engines.cpu import class_pairs, engine, small
 from mercer.machines.base import machine
 
 MACHINES = [
@@ -59,6 +59,7 @@ def test_the_short_way_gives_what_the_long_way_gives(
     short = clone(estimator).set_params(tol=1e-7).fit(X, y)
     assert not long_way
     monkeypatch.setattr(small, "MOST_SAMPLES", 0)
+    monkeypatch.setattr(class_pairs, "MOST_SAMPLES", 0)
     monkeypatch.setattr(small, "MOST_WORK", 0)
     long = clone(estimator).set_params(tol=1e-7).fit(X.astype(np.float64), y)
     assert long_way
@@ -106,6 +107,7 @@ def test_what_is_not_small_goes_the_long_way(estimator, samples, monkeypatch):
 def test_many_steps_are_not_small(samples, monkeypatch):
     long_way = is_called(monkeypatch, "solve_plan")
     monkeypatch.setattr(small, "MOST_STEPS", 2)
+    monkeypatch.setattr(class_pairs, "MOST_SAMPLES", 0)
     model = SVC().fit(*samples)
     assert long_way
     assert model.converged_
@@ -231,3 +233,28 @@ def test_both_pairs_give_the_same_machine(samples, kernel, make, dtype, monkeypa
     # The same machine with the other pair: only rounding differs.
     again = pickle.loads(pickle.dumps(model)).decision_function(X[:4])
     np.testing.assert_allclose(again, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_many_sums_are_added_up_in_parts(samples, monkeypatch):
+    X, y = samples
+    model = SVC().fit(X, y)
+    expected = model.decision_function(X)
+    monkeypatch.setattr(small, "SUMS_AT_ONCE", 13)
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12)
+
+
+def test_prediction_keeps_to_its_memory(samples, monkeypatch):
+    X, y = samples
+    model = SVC(cache_size=0.05).fit(X, y)
+    expected = model.decision_function(X[:1])
+    calls = is_called_on(monkeypatch, engine.CpuEngine, "expand")
+    np.testing.assert_allclose(model.decision_function(X)[:1], expected, atol=1e-6)
+    assert calls
+
+
+def is_called_on(monkeypatch, owner, name):
+    """Record the calls of a method."""
+    calls = []
+    method = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args: calls.append(1) or method(*args))
+    return calls

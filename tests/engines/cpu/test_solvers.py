@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from certificate import certify, kernel_matrix
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
 from mercer.core import smo
-from mercer.engines.cpu import decompose, small
+from mercer.engines.cpu import class_pairs, decompose, small
 from mercer.engines.cpu import solve as solving
 from mercer.engines.cpu.solve import SOLVERS
 
@@ -28,6 +28,7 @@ def not_at_once():
     """Let small problems go the way of large ones; test_small.py has their own way."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small, "MOST_SAMPLES", 0)
+        patch.setattr(class_pairs, "MOST_SAMPLES", 0)
         yield
 
 

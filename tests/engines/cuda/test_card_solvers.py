@@ -24,7 +24,7 @@ from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cuda import launches, working_sets
 from mercer.engines.cuda import solve as solving
 from mercer.engines.cuda.solve import solve_plan
-from mercer.engines.plan import Settings
+from mercer.engines.engine import Settings
 from real_card import real_card
 
 needs_compiler = pytest.mark.skipif(

@@ -7,7 +7,7 @@ from mercer import MKLClassifier, MKLRegressor
 from mercer.core.problem import c_svc
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.pair import as_operand
-from mercer.engines.plan import Settings, TaskSpec
+from mercer.engines.engine import Settings, TaskSpec
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.machines.mkl.inmemory import GramsInMemory
 from mercer.machines.mkl.on_card import GramsOnCard

@@ -123,7 +123,11 @@ Coef0 = Annotated[
 ]
 Nu = Annotated[
     float | None,
-    _option(MODEL, "Parameter of nusvc, nusvr and oneclass. Default: 0.5."),
+    _option(
+        MODEL,
+        "For nusvc, nusvr and oneclass: at least the share of errors or outliers. "
+        "Default: 0.5.",
+    ),
 ]
 Epsilon = Annotated[
     float | None,
@@ -169,7 +173,8 @@ Budget = Annotated[
     int | None,
     _option(
         MODEL,
-        "For online and passive: the most rows to hold. Default: no limit.",
+        "For online and passive: the most rows to hold. Default: no limit for passive, "
+        "and what --cache-size allows for online.",
         metavar="N",
     ),
 ]
@@ -177,15 +182,17 @@ Tol = Annotated[
     float | None,
     _option(
         SOLVE,
-        "Largest KKT gap of a solution. Default: 0.001; 0.0001 for linear machines.",
+        "How exact a solution must be: the largest KKT gap or, for mkl and linear "
+        "machines, gap relative to the objective. Default: 0.001; 0.0001 for linear "
+        "machines.",
     ),
 ]
 MaxIter = Annotated[
     int | None,
     _option(
         SOLVE,
-        "Largest number of steps. Default: 10 million or more; 1000 rounds "
-        "for linear machines and passive.",
+        "Largest number of steps. Default: 10 million or more; 1000 rounds for mkl, "
+        "linear machines and passive.",
     ),
 ]
 CacheSize = Annotated[
@@ -198,12 +205,15 @@ CacheSize = Annotated[
 ]
 NJobs = Annotated[
     int | None,
-    _option(SOLVE, "Number of threads; -1 for all cores. Default: as many as BLAS."),
+    _option(SOLVE, "Number of threads; -1 for all cores. Default: what BLAS may use."),
 ]
 Seed = Annotated[
     int,
     typer.Option(
-        "--seed", min=0, rich_help_panel=SOLVE, help="Seed of folds and splits."
+        "--seed",
+        min=0,
+        rich_help_panel=SOLVE,
+        help="Seed of folds, splits and all other random choices.",
     ),
 ]
 Search = Annotated[
@@ -243,7 +253,9 @@ TestSize = Annotated[
 Strict = Annotated[
     bool,
     _option(
-        CHECK, "Write nothing, and exit with code 1, if not converged.", "--strict"
+        CHECK,
+        "Write nothing, and exit with code 1, if the fit does not converge.",
+        "--strict",
     ),
 ]
 

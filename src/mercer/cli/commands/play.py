@@ -24,7 +24,7 @@ def play(
         typer.Option(
             min=0,
             max=65535,
-            help=f"Port of the page; without it {PORT}, or a free one.",
+            help=f"Port of the page. Default: {PORT}, or a free one.",
         ),
     ] = None,
     model: Annotated[
@@ -41,12 +41,12 @@ def play(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. Others than this computer's let anyone in the "
-            "network use the page."
+            help="Address to listen on. With any other address, everybody in the "
+            "network can use the page."
         ),
     ] = "127.0.0.1",
 ) -> None:
-    """Open the playground: see kernel machines think, in the browser.
+    """Open the playground: watch kernel machines learn, in the browser.
 
     The page stays on this computer. Ctrl-C ends it.
 

@@ -30,7 +30,7 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with MNIST and CIFAR-10; the default is MERCER_DATA."
+            help="Folder with MNIST and CIFAR-10. Default: what MERCER_DATA names."
         ),
     ] = None,
     out: Annotated[

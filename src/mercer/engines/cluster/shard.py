@@ -45,7 +45,7 @@ from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import tries_single
 from mercer.engines.cpu.tiles import WORKERS, Tiles, Weights, plan_tiles
-from mercer.engines.plan import Settings
+from mercer.engines.engine import Settings
 from mercer.multiclass.calibration import deal_out
 
 __all__ = ["Failure", "Missed", "Shard", "ShardGroup"]

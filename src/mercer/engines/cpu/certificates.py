@@ -27,7 +27,9 @@ from mercer.engines.cpu.tiles import (
     count_workers,
     divide,
 )
+from mercer.engines.engine import Certified, Plan, certified
 from mercer.kernels.base import Definiteness, Kernel
+from mercer.runtime.validation import check_finite
 
 __all__ = [
     "Values",
@@ -38,6 +40,7 @@ __all__ = [
     "errors_on",
     "is_definite",
     "is_spoilt",
+    "judged",
     "kernel_values",
     "near_rows",
     "products",
@@ -418,6 +421,34 @@ def _sharing(tasks: Sequence[Task], used: list[NDArray]) -> list[list[int]]:
         apart = sum(len(used[t]) ** 2 for t in together)
         groups += [together] if len(union) ** 2 <= apart else [[t] for t in together]
     return groups
+
+
+def judged(
+    plan: Plan, solutions: Sequence[Solution], data: Operand | WholeGram, X: Any
+) -> Certified:
+    """Say what is known of the solutions of a plan, on any device.
+
+    ``data`` are the samples in their order, or the given matrix, in the main memory;
+    ``X`` are the samples in the order in which they were given. Numbers that have
+    overflowed are refused.
+    """
+    kernel = plan.kernel
+    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
+    verdicts = are_convex(kernel, kernel_values(kernel, data), machines)
+    found = certified(plan, solutions, verdicts)
+    if solutions[0].is_single:
+        parts = [
+            coarse_part(spec.problem, solution, plan.rows(spec))
+            for spec, solution in zip(
+                plan.machines, solutions[:: plan.per_machine], strict=True
+            )
+        ]
+        found = found._replace(coarse=parts)
+    numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
+    if isinstance(data, Operand):
+        numbers.append(kernel.diagonal(Operand(X)))
+    check_finite("dual coefficients or intercepts", *numbers)
+    return found
 
 
 def are_convex(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.engines.cpu.certificates import refine
+from mercer.engines.cpu.class_pairs import are_small_pairs, solve_small_pairs
 from mercer.engines.cpu.linear.coordinates import solve_joint, solve_l1
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
@@ -23,7 +24,7 @@ from mercer.engines.cpu.products import GramProduct
 from mercer.engines.cpu.small import Expansion, is_small, solve_small
 from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Engine, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
 from mercer.runtime.threads import Threads, count_threads
@@ -31,7 +32,7 @@ from mercer.runtime.threads import Threads, count_threads
 __all__ = ["CpuEngine"]
 
 
-class CpuEngine:
+class CpuEngine(Engine):
     """Computes kernel values and solutions with threads.
 
     It is entered for the time of one fit or prediction::
@@ -171,6 +172,10 @@ class CpuEngine:
         """
         if is_small(plan, settings):
             found = solve_small(plan, settings, self.stop, progress)
+            if found is not None:
+                return found
+        if are_small_pairs(plan, settings):
+            found = solve_small_pairs(plan, settings, self.threads, progress)
             if found is not None:
                 return found
         if takes_weights(plan, settings):

@@ -325,7 +325,8 @@ class BlockGram:
             np.fill_diagonal(block, self._diag[b])
             return block
 
-        self._own = self._tiles.run(own_block, range(len(self._parts)), at_once)
+        #: the blocks of classes with themselves
+        self.own = self._tiles.run(own_block, range(len(self._parts)), at_once)
 
     def runs(self, choices: Iterable[Choice]) -> list[list[Choice]]:
         """Divide choices of blocks into runs that are computed in one go.
@@ -333,10 +334,11 @@ class BlockGram:
         A run has pairs of one block with others that are neighbours.
         """
         runs: list[list[Choice]] = []
+        sizes = np.diff(self._starts).tolist()
         width = 0
         for choice in choices:
             last = runs[-1][-1] if runs else ()
-            width += len(self._parts[choice[-1]])
+            width += sizes[choice[-1]]
             goes_on = (
                 len(choice) == len(last) == 2
                 and choice == (last[0], last[1] + 1)
@@ -346,7 +348,7 @@ class BlockGram:
                 runs[-1].append(choice)
             else:
                 runs.append([choice])
-                width = len(self._parts[choice[-1]])
+                width = sizes[choice[-1]]
         return runs
 
     def squares(self, run: list[Choice]) -> Iterator[tuple[Choice, NDArray | Rows]]:
@@ -357,16 +359,23 @@ class BlockGram:
         if len(run[0]) != 2:
             yield run[0], self._square(run[0])
             return
-        a = run[0][0]
-        first, stop = self._starts[run[0][1]], self._starts[run[-1][1] + 1]
-        values = self._tiles(self._parts[a], self._operand.rows(slice(first, stop)))
-        for choice in run:
-            b = choice[1]
-            own, other = self._own[a], self._own[b]
+        values = self.across(run)
+        first = self._starts[run[0][1]]
+        for a, b in run:
+            own, other = self.own[a], self.own[b]
             square = self._room(len(own) + len(other))
             diag = np.concatenate([self._diag[a], self._diag[b]])
             begin = self._starts[b] - first
-            yield choice, Rows.of_classes(square, diag, own, other, values, begin)
+            yield (a, b), Rows.of_classes(square, diag, own, other, values, begin)
+
+    def across(self, run: list[Choice]) -> NDArray:
+        """Return the block of one class with all others of a run, side by side.
+
+        It lasts until the thread asks for the next one.
+        """
+        first, stop = self._starts[run[0][1]], self._starts[run[-1][1] + 1]
+        others = self._operand.rows(slice(first, stop))
+        return self._tiles(self._parts[run[0][0]], others)
 
     def _square(self, choice: Choice) -> NDArray:
         sizes = [len(self._parts[b]) for b in choice]
@@ -374,7 +383,7 @@ class BlockGram:
         square = self._room(int(at[-1]))
         for i, a in enumerate(choice):
             rows = slice(at[i], at[i + 1])
-            square[rows, rows] = self._own[a]
+            square[rows, rows] = self.own[a]
             for j in range(i + 1, len(choice)):
                 values = self._tiles(self._parts[a], self._parts[choice[j]])
                 mirror(values, square, at[i], at[j])

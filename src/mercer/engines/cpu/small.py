@@ -15,29 +15,47 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution, certify, is_feasible, layout
-from mercer.core.smo import multiply, solve_and_polish
+from mercer.core.problem import Solution
+from mercer.core.stacked import room_for, solutions_of, solve_stacked, stack
+from mercer.core.tiles import mirror
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
-from mercer.engines.cpu.tiles import Weights
+from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.engine import Certified, Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.pair import Pair, Samples
 
-__all__ = ["Expansion", "is_small", "is_tiny", "solve_small", "whole_matrix"]
+__all__ = [
+    "Expansion",
+    "Solved",
+    "is_small",
+    "is_tiny",
+    "solve_small",
+    "whole_matrix",
+]
 
-# Up to this many samples, a fit is small.
-MOST_SAMPLES = 256
-# Bytes that a small fit may take for each kernel value: the matrix, what it is computed
+# Up to this many samples, a fit is small if the products of all pairs of them take no
+# more than so many multiplications.  Beyond that, threads are worth waking.
+MOST_SAMPLES = 1024
+MOST_PRODUCTS = 2**25
+# Up to this many samples, a fit is small whatever the number of features, and problems
+# are solved more exactly than asked for.
+FEW_SAMPLES = 256
+# Number of problems that are solved in one go.
+AT_ONCE = 64
+# Number of rows of the kernel matrix that are computed at a time.
+ROWS_OF_TILE = 128
+# Bytes that small work may take for each kernel value: the matrix, what it is computed
 # from, and the part that a problem multiplies with its coefficients.
 BYTES_PER_VALUE = 32
 # A small fit that needs more steps is not small: it must show progress, and end early
 # when the user interrupts it.
 MOST_STEPS = 50_000
-# The rest of the tolerance is for rounding errors, as in large fits.
-SAFETY = 0.9
-# Up to this many multiplications, decision values are small work.
-MOST_WORK = 1_000_000
+# Up to this many multiplications, and kernel values, decision values are small work.
+MOST_WORK = 2**25
+MOST_VALUES = 2**19
+# Number of sums over classes that are added up at a time.
+SUMS_AT_ONCE = 2**18
 # Up to this many differences of entries, the plain pair is quicker than that of tiles.
 MOST_DIFFERENCES = 100_000
 
@@ -47,12 +65,17 @@ def is_small(plan: Plan, settings: Settings) -> bool:
     n = len(plan.order)
     return (
         n <= MOST_SAMPLES
+        and (n <= FEW_SAMPLES or n * n * plan.samples.shape[1] <= MOST_PRODUCTS)
         and settings.solver in ("auto", "smo")
-        and (
-            settings.cache_size == "auto"
-            or n * n * BYTES_PER_VALUE <= float(settings.cache_size) * 2**20
-        )
+        and _fits(n * n, settings.cache_size)
     )
+
+
+def _fits(n_values: int, cache_size: float | str) -> bool:
+    """Tell whether so many kernel values keep to the memory that the user allows."""
+    if cache_size == "auto":
+        return True
+    return n_values * BYTES_PER_VALUE <= float(cache_size) * 2**20
 
 
 class Solved(NamedTuple):
@@ -77,17 +100,50 @@ def solve_small(
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
-    states = [Solved(np.inf, False, 0)] * len(plan.specs)
-    solutions = []
-    for t, spec in enumerate(plan.specs):
-        solution = _solved(K, plan, spec, settings, stop)
-        solutions.append(solution)
+    spans, begin_spans, n_rows = _spans(plan)
+    problems = stack([spec.problem for spec in plan.specs], n_rows)
+    results = room_for(problems)
+    max_iter, tol, count = settings.max_iter, settings.tol, len(plan.specs)
+    most = MOST_STEPS if max_iter < 0 else min(max_iter, MOST_STEPS)
+    states = [Solved(np.inf, False, 0)] * count
+    solutions: list[Solution] = []
+    step = AT_ONCE if progress is None else 1
+    # Python sees an interrupt between two calls of compiled code.
+    for first in range(0, count, step):
+        last = min(first + step, count)
+        solve_stacked(
+            K, problems, spans, begin_spans, first, last, tol, most,
+            len(K) <= FEW_SAMPLES, stop, results,
+        )  # fmt: skip
+        found = solutions_of(problems, results, tol, first, last)
+        solutions += found
         if progress is not None and not stop[0]:
-            states[t] = Solved(solution.kkt_gap, solution.converged, solution.n_iter)
+            states[first:last] = [
+                Solved(s.kkt_gap, s.converged, s.n_iter) for s in found
+            ]
             progress(states)
-        if not (solution.converged or stop[0] or solution.n_iter == settings.max_iter):
+        if not (stop[0] or all(s.converged or s.n_iter == max_iter for s in found)):
             return None
     return Certified(solutions, True, bool(stop[0]))
+
+
+def _spans(plan: Plan) -> tuple[NDArray, NDArray, NDArray]:
+    """Return where the rows of each problem lie in the matrix.
+
+    These are stretches (first row, length, first column) one after the other, where
+    those of each problem begin, then the end, and the number of its rows.
+    """
+    spans, begin, n_rows = [], [0], []
+    for spec in plan.specs:
+        row = 0
+        for b in spec.blocks:
+            first, stop = plan.starts[b : b + 2]
+            spans.append((row, stop - first, first))
+            row += stop - first
+        begin.append(len(spans))
+        n_rows.append(row)
+    dtype = np.int64
+    return np.array(spans, dtype), np.array(begin, dtype), np.array(n_rows, dtype)
 
 
 def is_tiny(X: Any, n: int) -> bool:
@@ -98,38 +154,22 @@ def is_tiny(X: Any, n: int) -> bool:
 def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     """Return all kernel values of samples in one piece, in double precision."""
     X = X.astype(np.float64, copy=False)
-    pair: Pair
-    if is_tiny(X, X.shape[0]):
+    n = X.shape[0]
+    if is_tiny(X, n):
         samples = Samples(X)
-        pair = Pair(samples, samples)
-    else:
-        samples = operand = Operand(X)
-        pair = TilePair(operand, operand)
-    values = kernel.evaluate(pair)
-    # Products of a matrix with itself need not be symmetric to the last digit.
-    K = 0.5 * (values + values.T)
-    np.fill_diagonal(K, kernel.diagonal(samples))
+        values = kernel.evaluate(Pair(samples, samples))
+        # Products of a matrix with itself need not be symmetric to the last digit.
+        K = 0.5 * (values + values.T)
+        np.fill_diagonal(K, kernel.diagonal(samples))
+        return K
+    operand = Operand(X)
+    tiles = Tiles(kernel, operand)
+    K = np.empty((n, n))
+    for first in range(0, n, ROWS_OF_TILE):
+        left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
+        mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
+    np.fill_diagonal(K, kernel.diagonal(operand))
     return K
-
-
-def _solved(
-    K: NDArray, plan: Plan, spec: TaskSpec, settings: Settings, stop: NDArray
-) -> Solution:
-    """Solve one problem; its certificate is computed from a product with K."""
-    problem, tol = spec.problem, settings.tol
-    where = layout(problem, np.array([plan.starts[b : b + 2] for b in spec.blocks]))
-    beta = problem.start.copy()
-    f = np.zeros(int(where.span[-1, :2].sum()))
-    if beta.any():
-        multiply(K, where.span, problem.row, beta, f)
-    most = MOST_STEPS if settings.max_iter < 0 else min(settings.max_iter, MOST_STEPS)
-    outcome = solve_and_polish(
-        K, where, problem, beta, f, SAFETY * tol, most, stop, shrinking=False
-    )
-    multiply(K, where.span, problem.row, beta, f)
-    found = certify(problem, beta, f)
-    converged = found.kkt_gap <= tol and is_feasible(problem, beta)
-    return Solution(beta, f, *found[:4], outcome.n_iter, converged, found[4])
 
 
 class Expansion:
@@ -159,14 +199,21 @@ class Expansion:
         #: where the columns of each part begin in the sums of all parts, then the end
         self._ends = np.cumsum([0, *(weight.shape[1] for _, weight in self._parts)])
         task = np.array([t for _, used, _ in parts for t in used], dtype=np.intp)
-        #: the sums of all parts, task by task, and where each task begins
-        self._order = np.argsort(task, kind="stable")
-        self._tasks, self._first = np.unique(task[self._order], return_index=True)
+        #: which tasks have a first sum, a second one, and so on, and which sums these
+        #: are; a task of two classes has two
+        self._layers = _layers(task)
 
-    def is_small(self, X: Any) -> bool:
-        """Tell whether decision values of these samples are small work."""
-        work = X.shape[0] * len(self.vectors) * X.shape[1]
-        return 0 < work <= MOST_WORK
+    def is_small(self, X: Any, cache_size: float | str = "auto") -> bool:
+        """Tell whether decision values of these samples are small work.
+
+        Their kernel values must fit into ``cache_size`` megabytes.
+        """
+        n_values = X.shape[0] * len(self.vectors)
+        return (
+            n_values <= MOST_VALUES
+            and 0 < n_values * X.shape[1] <= MOST_WORK
+            and _fits(n_values, cache_size)
+        )
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
@@ -189,14 +236,36 @@ class Expansion:
                 self._operand = Operand(self.vectors.X)
             pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
         values = self.kernel.evaluate(pair)
-        sums = np.empty((len(values), self._ends[-1]))
-        for (part, weight), first, stop in zip(
-            self._parts, self._ends, self._ends[1:], strict=False
-        ):
-            np.matmul(values[:, part], weight, out=sums[:, first:stop])
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
-        if len(self._tasks):
-            result[:, self._tasks] = np.add.reduceat(
-                sums[:, self._order], self._first, axis=1
-            )
+        n_sums = int(self._ends[-1])
+        # Many classes have many sums for each sample, so that few fit into a cache.
+        step = max(1, SUMS_AT_ONCE // max(1, n_sums))
+        for row in range(0, len(values), step):
+            rows = slice(row, row + step)
+            some = values[rows]
+            sums = np.empty((len(some), n_sums))
+            for (part, weight), first, stop in zip(
+                self._parts, self._ends, self._ends[1:], strict=False
+            ):
+                np.matmul(some[:, part], weight, out=sums[:, first:stop])
+            for tasks, columns in self._layers:
+                result[rows, tasks] += np.take(sums, columns, axis=1)
         return result
+
+
+def _layers(task: NDArray[np.intp]) -> list[tuple[NDArray | slice, NDArray]]:
+    """Return, for the first sum of every task, the second, ..., tasks and columns.
+
+    ``task`` says for each column of sums which task it belongs to.  Tasks that follow
+    each other without a gap are a slice.
+    """
+    order = np.argsort(task, kind="stable")
+    tasks, first, counts = np.unique(task[order], return_index=True, return_counts=True)
+    layers: list[tuple[NDArray | slice, NDArray]] = []
+    for k in range(int(counts.max(initial=0))):
+        more = counts > k
+        which = tasks[more]
+        is_run = bool((np.diff(which) == 1).all())
+        where = slice(int(which[0]), int(which[-1]) + 1) if is_run else which
+        layers.append((where, order[first[more] + k]))
+    return layers

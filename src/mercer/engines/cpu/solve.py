@@ -18,9 +18,8 @@ from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
-    are_convex,
     certifying_bytes,
-    coarse_part,
+    judged,
     kernel_values,
     products,
     rounding_errors,
@@ -43,7 +42,7 @@ from mercer.engines.cpu.tiles import (
     divide,
     plan_tiles,
 )
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
 from mercer.engines.precision import (
     MOST_FOR_ROUNDING,
     SAFETY,
@@ -52,7 +51,6 @@ from mercer.engines.precision import (
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import check_finite
 
 __all__ = [
     "MOST_FOR_ROUNDING",
@@ -116,25 +114,11 @@ def solve_plan(
 
     ``progress`` is called with the tasks as they are solved, and may stop the threads.
     """
-    kernel, data = plan.kernel, _arranged(plan, threads)
+    data = _arranged(plan, threads)
     solutions = solve_many(
-        kernel, data, plan.starts, plan.specs, settings, threads, progress
+        plan.kernel, data, plan.starts, plan.specs, settings, threads, progress
     )
-    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
-    verdicts = are_convex(kernel, kernel_values(kernel, data), machines)
-    found = certified(plan, solutions, verdicts)
-    if solutions[0].is_single:
-        parts = [
-            coarse_part(spec.problem, solution, plan.rows(spec))
-            for spec, solution in zip(
-                plan.machines, solutions[:: plan.per_machine], strict=True
-            )
-        ]
-        found = found._replace(coarse=parts)
-    numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
-    if isinstance(data, Operand):
-        numbers.append(kernel.diagonal(Operand(plan.X)))
-    check_finite("dual coefficients or intercepts", *numbers)
+    found = judged(plan, solutions, data, plan.X)
     return found._replace(stopped_early=getattr(progress, "stopped_early", False))
 
 

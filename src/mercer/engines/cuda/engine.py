@@ -22,7 +22,7 @@ from mercer.engines.cuda.gram_product import CardProduct
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import kernel_block, kernel_diagonal, parts, whole_gram
 from mercer.engines.cuda.solve import solve_plan
-from mercer.engines.plan import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
 

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
 from mercer.engines.cpu.certificates import (
-    are_convex,
-    coarse_part,
-    kernel_values,
+    judged,
     rounding_errors,
 )
 from mercer.engines.cpu.decompose import Task
@@ -30,10 +28,9 @@ from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.values import GivenValues, SampleValues, Values
 from mercer.engines.cuda.whole import WholeSolver
 from mercer.engines.cuda.working_sets import WorkingSetSolver
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec, certified
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
 from mercer.engines.precision import solve_to_certificates
 from mercer.kernels.given import call_function
-from mercer.runtime.validation import check_finite
 
 __all__ = ["SOLVERS", "solve_plan"]
 
@@ -70,24 +67,10 @@ def solve_plan(
             "do. Choose one of these, or device='cpu'."
         )
     stop = np.zeros(1, dtype=np.uint8) if stop is None else stop
-    kernel, host = plan.kernel, _on_host(plan, card)
+    host = _on_host(plan, card)
     work = _OnCard(plan, plan.specs, host, settings, card, progress, stop)
     solutions = solve_to_certificates(plan.specs, work.tasks, settings.tol, work)
-    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
-    verdicts = are_convex(kernel, kernel_values(kernel, host), machines)
-    found = certified(plan, solutions, verdicts)
-    if solutions[0].is_single:
-        parts = [
-            coarse_part(spec.problem, solution, plan.rows(spec))
-            for spec, solution in zip(
-                plan.machines, solutions[:: plan.per_machine], strict=True
-            )
-        ]
-        found = found._replace(coarse=parts)
-    numbers: list[Any] = [[s.objective, s.kkt_gap] for s in found.solutions]
-    if isinstance(host, Operand):
-        numbers.append(kernel.diagonal(Operand(card.to_host(plan.X))))
-    check_finite("dual coefficients or intercepts", *numbers)
+    found = judged(plan, solutions, host, card.to_host(plan.X))
     return found._replace(stopped_early=getattr(progress, "stopped_early", False))
 
 

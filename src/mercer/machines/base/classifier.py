@@ -7,7 +7,9 @@ problems share, decoding and calibration are the same for all classifiers.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,7 +28,7 @@ from mercer.engines.cpu.tiles import (
     Weights,
     from_pair_layout,
 )
-from mercer.engines.plan import Plan, TaskSpec
+from mercer.engines.engine import Plan, TaskSpec, samples_of
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (
@@ -40,16 +42,21 @@ from mercer.multiclass.codes import SCHEMES, make_code
 from mercer.multiclass.decoding import (
     DECODINGS,
     class_means,
+    most_voted,
     nearest_of_best,
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.arrays import as_dense, takes_card_arrays
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import as_dense, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
 
 _DEFAULT_DECODING = {"ovo": "votes", "ovr": "margin", "ecoc": "loss"}
+
+
+# Number of samples, over several problems, of which problems are stated at a time.
+PORTION = 2**20
 
 
 def wants_probability(self: KernelClassifier) -> bool:
@@ -60,6 +67,27 @@ def wants_probability(self: KernelClassifier) -> bool:
             "probability=True before fit."
         )
     return True
+
+
+def _blocks_of(code: NDArray) -> list[tuple[int, ...]]:
+    """Return the classes that take part in each machine."""
+    machine, member = np.nonzero(code.T)
+    ends = np.searchsorted(machine, np.arange(code.shape[1] + 1)).tolist()
+    members = member.tolist()
+    return [tuple(members[first:stop]) for first, stop in pairwise(ends)]
+
+
+def _portions(blocks: list[tuple[int, ...]], starts: list[int]) -> Iterator[slice]:
+    """Divide problems so that not too many samples are looked at in one go."""
+    sizes = np.diff(starts).tolist()
+    first = total = 0
+    for t, own in enumerate(blocks):
+        size = sum(sizes[b] for b in own)
+        if total + size > PORTION and t > first:
+            yield slice(first, t)
+            first, total = t, 0
+        total += size
+    yield slice(first, len(blocks))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -94,6 +122,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     @abstractmethod
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         """Build the problem of two sides, -1 and 1, with a weight for each sample."""
+
+    def _problems(
+        self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
+    ) -> list[DualProblem]:
+        """Build several problems, whose samples lie one after the other."""
+        return [
+            self._problem(sides[first:stop], weight[first:stop])
+            for first, stop in pairwise(begin.tolist())
+        ]
 
     _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {"_means"}
     #: whether samples must be sorted by class, as problems with groups need it
@@ -196,27 +233,37 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             order = np.argsort(y, kind="stable")
             starts = np.searchsorted(y[order], np.arange(len(classes) + 1)).tolist()
         folds = deal_out(y, seed) if self._is_calibrated() else None
-        specs, weights = [], []
         positive = self._positive_weights(len(classes), code.shape[1])
-        for column, factor in zip(code.T, positive, strict=True):
-            blocks = (
-                (0,) if len(starts) == 2 else tuple(np.flatnonzero(column).tolist())
-            )
-            rows = np.concatenate([order[starts[b] : starts[b + 1]] for b in blocks])
-            sides = column[y[rows]]
-            own = weight[rows] * np.where(sides > 0, factor, 1.0)
-            self._check_task(sides, own)
-            specs.append(TaskSpec(self._problem(sides, own), blocks))
+        blocks: list[tuple[int, ...]] = [(0,)] * code.shape[1]
+        if len(starts) > 2:
+            blocks = _blocks_of(code)
+        specs, weights = [], []
+        for some in _portions(blocks, starts):
+            rows, begin = samples_of(order, starts, blocks[some])
+            machine = np.repeat(np.arange(code.shape[1])[some], np.diff(begin))
+            sides = code[y[rows], machine]
+            own = weight[rows] * np.where(sides > 0, positive[machine], 1.0)
+            for first, stop in pairwise(begin.tolist()):
+                self._check_task(sides[first:stop], own[first:stop])
+            problems = [self._problems(sides, own, begin)]
             if folds is not None:
+                # A sample without weight does not count, but has a decision value.
+                problems += [
+                    self._problems(sides, own * (folds[rows] != k), begin)
+                    for k in range(N_FOLDS)
+                ]
                 # Sigmoids count samples as the machine does, so that a probability of
                 # one half is where the machine decides. Only the ratio of the sides'
                 # weights matters for that: the samples are as many as they were.
-                weights.append(own * (given[rows][own > 0].sum() / own.sum()))
-                # A sample without weight does not count, but has a decision value.
-                specs += [
-                    TaskSpec(self._problem(sides, own * (folds[rows] != k)), blocks)
-                    for k in range(N_FOLDS)
-                ]
+                for first, stop in pairwise(begin.tolist()):
+                    part = own[first:stop]
+                    counts = given[rows[first:stop]][part > 0].sum()
+                    weights.append(part * (counts / part.sum()))
+            specs += [
+                TaskSpec(problem, own_blocks)
+                for own_blocks, *together in zip(blocks[some], *problems, strict=True)
+                for problem in together
+            ]
         return ClassifierPlan(
             specs=specs,
             order=order,
@@ -271,10 +318,22 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         X, y, n_classes = plan.X, plan.targets, len(plan.classes)
         is_by_pair = self.multiclass == "ovo" and n_classes > 2
         coef = np.zeros((n_classes - 1 if is_by_pair else len(machines), len(y)))
-        for t, (spec, machine) in enumerate(zip(plan.machines, machines, strict=True)):
-            rows = plan.rows(spec)
-            values = np.bincount(spec.problem.row, machine.beta, len(rows))
-            coef[self._coef_rows(plan, t, rows) if is_by_pair else t, rows] = values
+        specs = plan.machines
+        blocks = [spec.blocks for spec in specs]
+        for some in _portions(blocks, plan.starts):
+            rows, begin = samples_of(plan.order, plan.starts, blocks[some])
+            machine = np.repeat(np.arange(len(specs))[some], np.diff(begin))
+            beta = np.concatenate([solution.beta for solution in machines[some]])
+            row = np.concatenate(
+                [
+                    spec.problem.row + first
+                    for spec, first in zip(specs[some], begin.tolist(), strict=False)
+                ]
+            )
+            values = np.bincount(row, beta, len(rows))
+            if is_by_pair:
+                machine = self._coef_rows(plan, machine, rows)
+            coef[machine, rows] = values
         used = np.flatnonzero(coef.any(axis=0))
         self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
         labels = y[self.support_]
@@ -288,13 +347,15 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             self.dual_coef_ = sparse.csr_array(self.dual_coef_)
 
     @staticmethod
-    def _coef_rows(plan: ClassifierPlan, t: int, rows: NDArray) -> NDArray[np.intp]:
-        """Return the row of ``dual_coef_`` for each sample of a machine of two classes.
+    def _coef_rows(
+        plan: ClassifierPlan, machine: NDArray, rows: NDArray
+    ) -> NDArray[np.intp]:
+        """Return the row of ``dual_coef_`` for samples of machines of two classes.
 
         As in scikit-learn, a support vector of class c has one coefficient for each
         other class: row r belongs to class r if r < c, else to class r + 1.
         """
-        first, second = np.flatnonzero(plan.code[:, t])
+        first, second = np.nonzero(plan.code.T)[1].reshape(-1, 2)[machine].T
         return np.where(plan.targets[rows] == first, second - 1, first)
 
     def _check_internals(self) -> None:
@@ -363,7 +424,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if self.decision_function_shape == "ovo":
             return decisions
         if self.multiclass == "ovo":
-            return votes_and_margins(decisions, self.code_)
+            return votes_and_margins(decisions, self.code_, is_by_pair=True)
         decode = self._decoding()
         if decode in ("platt", "barycentre"):
             decode = _DEFAULT_DECODING[self.multiclass]
@@ -393,26 +454,31 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 f"decode={decode!r} was set after fit. Call fit again."
             )
         decisions = self._decisions(X)
+        is_by_pair = self.multiclass == "ovo"
         if decode == "platt":
             winner = self._probabilities(decisions).argmax(axis=1)
         elif decode == "barycentre":
             X = self._validate_for_predict(X)
             winner = nearest_of_best(X, self._means, decisions, self.code_)
         elif decode == "votes" and self.break_ties and len(self.classes_) > 2:
-            winner = votes_and_margins(decisions, self.code_).argmax(axis=1)
+            winner = votes_and_margins(decisions, self.code_, is_by_pair).argmax(axis=1)
+        elif decode == "votes" and is_by_pair:
+            winner = most_voted(decisions, self.code_)
         else:
             winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
         return self.classes_[winner]
 
     @takes_card_arrays
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the part of the samples whose class is predicted.
+        """Return the accuracy: the share of samples whose class is predicted rightly.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            The true classes.
         sample_weight : array of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

@@ -22,8 +22,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
 from mercer.kernels.given import Precomputed
 from mercer.kernels.radial import RBF
-from mercer.runtime.arrays import as_dense
 from mercer.runtime.user_warnings import warn_user
+from mercer.runtime.validation import as_dense
 
 __all__ = [
     "COUNTERPARTS",

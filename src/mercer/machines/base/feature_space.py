@@ -16,11 +16,12 @@ from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
-from mercer.runtime.arrays import as_dense, refuse_other_things
 from mercer.runtime.validation import (
     QUIET,
+    as_dense,
     check_finite,
     check_square,
+    refuse_other_things,
     validate_new_samples,
     validate_samples,
 )

@@ -35,8 +35,7 @@ from mercer.engines.cpu.tiles import (
     coefficient_matrix,
     given_budget,
 )
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec
+from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
 from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
@@ -44,21 +43,19 @@ from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
-from mercer.runtime.arrays import (
-    as_dense,
-    frozen,
-    is_numeric,
-    refuse_other_things,
-    things,
-)
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
+    as_dense,
     as_in_fit,
     check_finite,
     check_square,
+    frozen,
+    is_numeric,
+    refuse_other_things,
+    things,
     validate_samples,
 )
 
@@ -492,7 +489,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             expansion = self._expansion()
             if expansion.vectors.dtype == np.float64:
                 X = X.astype(np.float64, copy=False)
-            if self.device == "cpu" and expansion.is_small(X):
+            if self.device == "cpu" and expansion.is_small(X, self.cache_size):
                 values = expansion(X)
             else:
                 budget = given_budget(self.cache_size)

@@ -31,7 +31,6 @@ from mercer.kernels.base import Kernel, with_names
 from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
-from mercer.runtime.arrays import refuse_other_things
 from mercer.runtime.progress import EVERY, log, speak_up
 from mercer.runtime.scikit_learn import (
     Interval,
@@ -41,6 +40,7 @@ from mercer.runtime.scikit_learn import (
 )
 from mercer.runtime.validation import (
     as_in_fit,
+    refuse_other_things,
     validate_new_samples,
     validate_samples,
 )

@@ -27,13 +27,12 @@ from mercer.machines.base.feature_space import FeatureSpace
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["KernelKMeans"]
 
@@ -402,7 +401,20 @@ class KernelKMeans(
 
     @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Find the clusters, and return the distances of the samples from all means."""
+        """Find the clusters, and return the distances of the samples from all means.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : ignored, default=None
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
         X_fit = self.fit(X, sample_weight=sample_weight)._validate_new(X)
         known = X_fit.diagonal() if self._is_precomputed() else self._own(X_fit)
         return self._roots(X_fit, known)

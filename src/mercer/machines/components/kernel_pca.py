@@ -29,12 +29,11 @@ from mercer.machines.components.centred import (
     work_bytes,
 )
 from mercer.machines.components.preimage import PreImages
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["KernelPCA"]
 

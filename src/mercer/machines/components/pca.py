@@ -17,10 +17,9 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.runtime.arrays import as_dense
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, RealNotInt, StrOptions
-from mercer.runtime.validation import fit_method, validate_data
+from mercer.runtime.validation import as_dense, fit_method, validate_data
 
 __all__ = ["PCA"]
 

@@ -27,7 +27,7 @@ from mercer.engines.engine import engine_of, gram_matrix
 from mercer.kernels.base import Kernel, OnColumns
 from mercer.kernels.radial import RBF
 from mercer.machines.base.feature_space import FeatureSpace
-from mercer.runtime.arrays import as_dense, takes_card_arrays
+from mercer.runtime.validation import as_dense, takes_card_arrays
 
 __all__ = ["PreImages", "fixed_points"]
 

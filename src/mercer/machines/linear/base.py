@@ -23,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.engines.cpu.linear.problems import LinearProblems, with_intercept
 from mercer.engines.cpu.linear.solve import LinearFound, Start
 from mercer.engines.engine import engine_of
-from mercer.runtime.arrays import as_dense
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
+    as_dense,
     check_finite,
     validate_new_samples,
     validate_samples,

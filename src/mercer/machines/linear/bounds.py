@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from mercer.runtime.arrays import as_dense
 from mercer.runtime.public import public
+from mercer.runtime.validation import as_dense
 
 __all__ = ["l1_min_c"]
 

@@ -37,7 +37,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
     Parameters
     ----------
     epsilon : float, default=0.0
-        Half the width of the tube in which deviations are free.
+        Half the width of the tube in which deviations are not penalised.
     tol : float, default=1e-4
         Largest duality gap, relative to the objective.
     C : float, default=1.0

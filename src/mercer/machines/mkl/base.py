@@ -122,6 +122,18 @@ class BaseGrams(ABC):
         rows = [task.gram_rows(np.arange(len(task.f))) for task in tasks]
         return [np.ascontiguousarray(F[:, own, t]) for t, own in enumerate(rows)]
 
+    def begin(
+        self, weights: NDArray, specs: Sequence[TaskSpec], F: Products | None
+    ) -> list[Task]:
+        """Return the tasks of machines, with their products with the weighted sum.
+
+        ``F`` are the products with each matrix, if they are known.
+        """
+        tasks = [Task(spec.problem, spec.blocks, self.starts) for spec in specs]
+        for task, own in zip(tasks, F or self.products_of(tasks), strict=True):
+            task.f[:] = weights @ own
+        return tasks
+
     def certified(self, weights: NDArray, tasks: Sequence[Task], tol: float) -> Solved:
         """Return the solutions of machines, with products computed anew."""
         F = self.products_of(tasks)

@@ -64,7 +64,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
         "centred" does the same with kernels centred in feature space, and "joint" takes
         the weights whose sum of centred kernels is aligned best.
-    normalize : {"trace", "variance"}, default="trace"
+    normalize : {"trace", "variance"} or None, default="trace"
         "trace" scales each kernel to a mean of 1 on the diagonal, and "variance" to a
         variance of 1 of the samples in its feature space. None does not scale kernels.
     C : float, default=1.0
@@ -106,7 +106,8 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     break_ties : bool, default=False
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use.
+        Number of threads; None uses as many as BLAS may use. The result does not depend
+        on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. On a card, the matrices and the machines stay there if ``cache_size``,

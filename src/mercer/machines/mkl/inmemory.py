@@ -73,9 +73,7 @@ class GramsInMemory(BaseGrams):
         settings: Settings,
         report: Progress | None,
     ) -> Solved:
-        tasks = [Task(spec.problem, spec.blocks, self.starts) for spec in specs]
-        for task, own in zip(tasks, F or self.products_of(tasks), strict=True):
-            task.f[:] = weights @ own
+        tasks = self.begin(weights, specs, F)
         K = self.combined(weights)
         tol = SAFETY * settings.tol
         stop = self.threads.stop

@@ -24,7 +24,7 @@ from mercer.engines.cpu.tiles import (
     coefficient_matrix,
     given_budget,
 )
-from mercer.engines.plan import Plan, TaskSpec
+from mercer.engines.engine import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks

@@ -24,8 +24,7 @@ from mercer.engines.cpu.tiles import (
     Weights,
     given_budget,
 )
-from mercer.engines.engine import engine_of
-from mercer.engines.plan import Plan, Settings, TaskSpec, all_of
+from mercer.engines.engine import Plan, Settings, TaskSpec, all_of, engine_of
 from mercer.kernels.base import Kernel, Scaled, seen_by, with_names
 from mercer.kernels.dot import Linear
 from mercer.kernels.expression import as_kernel
@@ -38,12 +37,11 @@ from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
-from mercer.runtime.arrays import frozen
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, frozen
 
 __all__ = ["MultiKernelMachine"]
 

@@ -86,9 +86,7 @@ class GramsOnCard(BaseGrams):
         settings: Settings,
         report: Progress | None,
     ) -> Solved:
-        tasks = [Task(spec.problem, spec.blocks, self.starts) for spec in specs]
-        for task, own in zip(tasks, F or self.products_of(tasks), strict=True):
-            task.f[:] = weights @ own
+        tasks = self.begin(weights, specs, F)
         goals = np.full(len(tasks), SAFETY * settings.tol)
         most = np.full(len(tasks), MOST_STEPS)
         members = [

@@ -14,10 +14,9 @@ from mercer.core.problem import DualProblem, epsilon_svr
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.machine import SingleMachine
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
-from mercer.runtime.arrays import takes_card_arrays
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, takes_card_arrays
 
 __all__ = ["MKLRegressor"]
 
@@ -62,7 +61,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         For ``method="alignment"``. "plain" weighs each kernel by its own alignment,
         "centred" does the same with kernels centred in feature space, and "joint" takes
         the weights whose sum of centred kernels is aligned best.
-    normalize : {"trace", "variance"}, default="trace"
+    normalize : {"trace", "variance"} or None, default="trace"
         "trace" scales each kernel to a mean of 1 on the diagonal, and "variance" to a
         variance of 1 of the samples in its feature space. None does not scale kernels.
     C : float, default=1.0
@@ -85,7 +84,8 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
         Largest number of rounds, in each of which all machines are solved or improved;
         -1 is 1000.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use.
+        Number of threads; None uses as many as BLAS may use. The result does not depend
+        on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. On a card, the matrices and the machines stay there if ``cache_size``,
@@ -94,7 +94,7 @@ class MKLRegressor(RegressorMixin, MultiKernelMachine, SingleMachine):
     verbose : bool or int, default=False
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None
-        Ignored; it exists for the same interface as MKLClassifier.
+        It has no effect: it is there because ``MKLClassifier`` has it.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import budget_bytes
-from mercer.engines.plan import all_of
+from mercer.engines.engine import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
@@ -29,12 +29,11 @@ from mercer.machines.online.learning_steps import (
 )
 from mercer.machines.svc import SVC
 from mercer.multiclass.codes import make_code
-from mercer.multiclass.decoding import score_classes, votes_and_margins
-from mercer.runtime.arrays import as_dense, frozen
+from mercer.multiclass.decoding import most_voted, score_classes, votes_and_margins
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, check_finite, fit_method
+from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
 
 __all__ = ["OnlineSVC"]
 
@@ -451,7 +450,7 @@ class OnlineSVC(StreamClassifier):
         if decisions.shape[1] == 1:
             return decisions.ravel()
         if self.multiclass == "ovo":
-            return votes_and_margins(decisions, self.code_)
+            return votes_and_margins(decisions, self.code_, is_by_pair=True)
         return decisions
 
     @QUIET
@@ -468,8 +467,10 @@ class OnlineSVC(StreamClassifier):
         return values
 
     def _predicted_numbers(self, X: Any) -> NDArray[np.intp]:
-        decode = "votes" if self.multiclass == "ovo" else "margin"
-        return score_classes(self._decisions(X), self.code_, decode).argmax(axis=1)
+        decisions = self._decisions(X)
+        if self.multiclass == "ovo":
+            return most_voted(decisions, self.code_)
+        return score_classes(decisions, self.code_, "margin").argmax(axis=1)
 
     @property
     def samples_(self) -> Any:

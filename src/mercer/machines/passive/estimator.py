@@ -23,12 +23,11 @@ from mercer.machines.passive.learnt_weights import (
     SamplePart,
     WeightedSamples,
 )
-from mercer.runtime.arrays import as_dense, frozen
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, check_finite, fit_method
+from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
 
 __all__ = ["PassiveAggressiveClassifier"]
 

@@ -9,6 +9,8 @@ from mercer.engines.cpu import engine
 from mercer.kernels import Linear
 from mercer.runtime.progress import FitCallback
 
+pytestmark = pytest.mark.usefixtures("the_long_way")
+
 MACHINES = {
     "pairs": SVC(kernel="linear"),
     "rest": SVC(kernel=Linear(), multiclass="ovr", C=10.0),

@@ -17,7 +17,7 @@ from mercer.core.problem import DualProblem, Solution, certify, is_feasible
 from mercer.engines.cpu.linear.features import Features, Run, in_turn
 from mercer.engines.cpu.linear.newton import NewtonTask, newton
 from mercer.engines.cpu.linear.problems import LinearProblems, from_dual
-from mercer.engines.plan import Certified, Plan, Settings, TaskSpec
+from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
 from mercer.kernels.dot import Linear
 from mercer.runtime.validation import check_finite
 

@@ -1,0 +1,144 @@
+"""Problems that are solved in one call, against each problem by loops."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from mercer.core import problem as builders
+from mercer.core.problem import cut_apart
+from mercer.core.stacked import (
+    OwnBlocks,
+    room_for,
+    solutions_of,
+    solve_class_pairs,
+    solve_stacked,
+    stack,
+)
+
+MOST = 10**6
+
+
+def classes(seed, sizes, d=3):
+    """Return samples of some classes, and their kernel matrix."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(sum(sizes), d)) + np.repeat(
+        rng.normal(size=(len(sizes), d)), sizes, axis=0
+    )
+    return X, naive.block(naive.rbf, X, X, gamma=0.4)
+
+
+def pair_problem(rng, a, b, kind):
+    sides = np.repeat([1.0, -1.0], [a, b])
+    if kind == "nu":
+        return builders.nu_svc(sides, np.ones(a + b), 0.5 * min(a, b) / (a + b))
+    return builders.c_svc(sides, rng.uniform(0.2, 5.0, size=a + b))
+
+
+def check(problem, K, solution, tol):
+    """Compare what was found with the loops of the oracle."""
+    assert solution.converged
+    assert max(naive.faults(problem, K, solution.beta, solution.f)) <= 1e-12
+    assert naive.kkt_gap(problem, K, solution.beta) <= tol * (1 + 1e-9)
+    best = naive.objective(problem, K, solution.beta)
+    assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert solution.dual_gap >= -1e-12
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.integers(2, 12), min_size=3, max_size=5),
+    st.sampled_from(["C", "nu"]),
+    st.booleans(),
+)
+def test_one_call_solves_all_pairs(seed, sizes, kind, polish):
+    _, K = classes(seed, sizes)
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    pairs = [(a, b) for a in range(len(sizes)) for b in range(a + 1, len(sizes))]
+    problems = [pair_problem(rng, sizes[a], sizes[b], kind) for a, b in pairs]
+    rows = [
+        np.r_[starts[a] : starts[a + 1], starts[b] : starts[b + 1]] for a, b in pairs
+    ]
+    spans = np.array(
+        [
+            span
+            for a, b in pairs
+            for span in [(0, sizes[a], starts[a]), (sizes[a], sizes[b], starts[b])]
+        ]
+    )
+    stacked = stack(problems, np.array([len(own) for own in rows]))
+    results = room_for(stacked)
+    begin = 2 * np.arange(len(pairs) + 1)
+    stop = np.zeros(1, np.uint8)
+    for first, last in [(0, 2), (2, len(pairs))]:  # in two calls
+        solve_stacked(
+            K, stacked, spans, begin, first, last, 1e-6, MOST, polish, stop, results
+        )
+    found = solutions_of(stacked, results, 1e-6, 0, len(pairs))
+    for problem, own, solution in zip(problems, rows, found, strict=True):
+        check(problem, K[np.ix_(own, own)], solution, 1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.lists(st.integers(2, 12), min_size=3, max_size=5),
+    st.sampled_from(["C", "nu"]),
+)
+def test_one_class_with_a_run_of_others(seed, sizes, kind):
+    _, K = classes(seed, sizes)
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    blocks = [K[first:stop, first:stop] for first, stop in pairwise(starts)]
+    area = np.square(sizes)
+    own = OwnBlocks(
+        np.concatenate([block.ravel() for block in blocks]),
+        np.cumsum(area) - area,
+        np.array(sizes),
+    )
+    # The second problem is on the same two classes as the first.
+    second = np.array([1, *range(1, len(sizes))])
+    problems = [pair_problem(rng, sizes[0], sizes[b], kind) for b in second]
+    stacked = stack(problems, sizes[0] + np.array(sizes)[second])
+    results = room_for(stacked)
+    across = np.ascontiguousarray(K[: sizes[0], starts[1] :])
+    solve_class_pairs(
+        own, 0, second, across, starts[second] - starts[1], stacked, 1e-6, MOST,
+        np.zeros(1, np.uint8), results,
+    )  # fmt: skip
+    found = solutions_of(stacked, results, 1e-6, 0, len(second))
+    for b, problem, solution in zip(second, problems, found, strict=True):
+        rows = np.r_[: sizes[0], starts[b] : starts[b + 1]]
+        check(problem, K[np.ix_(rows, rows)], solution, 1e-6)
+
+
+def test_few_steps_are_no_convergence():
+    _, K = classes(0, [20, 20])
+    problem = builders.c_svc(np.repeat([1.0, -1.0], 20), np.full(40, 10.0))
+    stacked = stack([problem], np.array([40]))
+    results = room_for(stacked)
+    spans, begin = np.array([[0, 40, 0]]), np.array([0, 1])
+    stop = np.zeros(1, np.uint8)
+    solve_stacked(K, stacked, spans, begin, 0, 1, 1e-6, 3, False, stop, results)
+    (solution,) = solutions_of(stacked, results, 1e-6, 0, 1)
+    assert not solution.converged
+    assert solution.n_iter == 3
+    gap = naive.kkt_gap(problem, K, solution.beta)
+    assert solution.kkt_gap == pytest.approx(gap, rel=1e-9)
+    assert gap > 1e-6
+
+
+def test_problems_are_cut_apart_where_they_begin():
+    sides, C = np.array([1.0, -1.0, 1.0, 1.0, -1.0]), np.arange(1.0, 6.0)
+    first, second = cut_apart(builders.c_svc(sides, C), [0, 2, 5])
+    for part, expected in [
+        (first, builders.c_svc(sides[:2], C[:2])),
+        (second, builders.c_svc(sides[2:], C[2:])),
+    ]:
+        for values, wanted in zip(part, expected, strict=True):
+            np.testing.assert_array_equal(values, wanted)
