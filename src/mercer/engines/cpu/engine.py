@@ -31,6 +31,11 @@ from mercer.runtime.threads import Threads, count_threads
 
 __all__ = ["CpuEngine"]
 
+# Up to this many samples, and multiplications for all their kernel values, products
+# with the Gram matrix take less time than waking threads for each of them.
+BRIEF_ROWS = 1024
+BRIEF_WORK = 2**25
+
 
 class CpuEngine(Engine):
     """Computes kernel values and solutions with threads.
@@ -74,8 +79,12 @@ class CpuEngine(Engine):
     @property
     def threads(self) -> Threads:
         """The threads; they start when they are first asked for."""
+        return self._open()
+
+    def _open(self, brief: bool = False) -> Threads:
+        """Start threads, unless there are some already."""
         if self._threads is None:
-            self._threads = Threads(self._n_jobs).__enter__()
+            self._threads = Threads(self._n_jobs, brief).__enter__()
             self._threads.stop = self.stop
         return self._threads
 
@@ -273,6 +282,9 @@ class CpuEngine(Engine):
         work : int, default=0
             Bytes of this memory that are left to the caller.
         """
+        n, d = X.shape
+        if n <= BRIEF_ROWS and n * n * d <= BRIEF_WORK:
+            self._open(brief=True)
         operand = self.operand(X, order)
         budget = self.memory(cache_size)
         return GramProduct(kernel, operand, budget, self.threads, work)
