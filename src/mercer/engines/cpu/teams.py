@@ -45,8 +45,10 @@ __all__ = [
 # fewer columns than this, because its rows are brought into the frame only for it.
 JOBS = 96
 LEAST_COLUMNS = 512
-# Rows of a job, where there are few.
+# Rows of a job, where there are few.  Sums over features bring their columns into
+# another order for each job, so that more rows have to share that work.
 LEAST_ROWS = 32
+LEAST_ROWS_OF_SUMS = 64
 # For fewer values threads hardly matter, and the code need not be compiled.
 LEAST_VALUES = 500_000
 
@@ -249,7 +251,8 @@ def apply_sides(
             most = max(most, len(used))
     if not pieces:
         return np.zeros((m, n_tasks))
-    height = int(np.clip(-(-m // JOBS), LEAST_ROWS, ROWS))
+    least = LEAST_ROWS if sides.over_features is None else LEAST_ROWS_OF_SUMS
+    height = int(np.clip(-(-m // JOBS), least, ROWS))
     strips = ranges(0, m, height)
     # Where strips are few, several threads share one: each adds up a part of it.
     count = min(JOBS // len(strips), len(pieces), room // (8 * m * n_tasks))
