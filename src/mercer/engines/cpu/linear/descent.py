@@ -56,7 +56,7 @@ def coordinate_descent(
     beta: NDArray | None = None,
     report: Callable[[list[DescentTask]], None] | None = None,
 ) -> list[DescentTask]:
-    """Solve all problems, whose shifts must be penalised, in up to ``max_iter`` epochs."""
+    """Solve all problems in up to ``max_iter`` epochs; shifts must be penalised."""
     k, m = problems.p.shape
     start = np.zeros((k, m)) if beta is None else beta
     tasks = [

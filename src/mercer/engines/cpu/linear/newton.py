@@ -44,8 +44,8 @@ GROWTH = 3.0
 # Largest sigma, in units of the largest coefficient: rounding errors of decision values
 # are multiplied with it.
 LARGEST_SIGMA = 1e5
-# Factors of the first sigma where weights and coefficients come from coordinate descent,
-# where only weights are given, and where coefficients come from another fit.
+# Factors of the first sigma: where weights and coefficients come from coordinate
+# descent, where only weights are given, and where coefficients come from another fit.
 AFTER_DESCENT = 10.0
 AFTER_WEIGHTS = 3.0
 AFTER_A_FIT = 30.0
