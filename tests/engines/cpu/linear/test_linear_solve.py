@@ -57,11 +57,31 @@ def test_a_rough_solution_needs_no_newton(samples, calls):
     assert model.converged_
 
 
-def test_what_a_fit_has_found_is_no_place_for_descent(samples, calls):
+def test_descent_from_another_fit_goes_on_while_it_is_fast(samples, monkeypatch):
+    model = LinearSVC(loss="hinge", C=0.01, tol=1e-6, warm_start=True, random_state=0)
+    model.fit(*samples)
+    epochs = []
+    descend = solve.coordinate_descent
+
+    def spy(*args, **options):
+        tasks = descend(*args, **options)
+        epochs.append(max(task.n_iter for task in tasks))
+        return tasks
+
+    monkeypatch.setattr(solve, "coordinate_descent", spy)
+    model.fit(*samples)
+    assert epochs == [0]  # it is solved already
+    model.set_params(C=1.0).fit(*samples)
+    assert 20 <= epochs[1] < 200
+    assert model.converged_
+
+
+def test_weights_alone_are_no_place_for_descent(samples, calls):
     model = LinearSVC(warm_start=True, random_state=0).fit(*samples)
+    del model._beta
     model.set_params(C=2.0).fit(*samples)
-    assert calls[-1:] == ["newton"]
     assert calls.count("coordinate_descent") == 1
+    assert calls[-1] == "newton"
 
 
 @pytest.mark.parametrize("max_iter", [0, 1, 5, 6, 20])

@@ -55,8 +55,13 @@ def coordinate_descent(
     stop: NDArray,
     beta: NDArray | None = None,
     report: Callable[[list[DescentTask]], None] | None = None,
+    fall: float = np.inf,
 ) -> list[DescentTask]:
-    """Solve all problems in up to ``max_iter`` epochs; shifts must be penalised."""
+    """Solve all problems in up to ``max_iter`` epochs; shifts must be penalised.
+
+    Epochs go on as long as each measurement finds the largest relative gap below
+    ``fall`` times what it was.
+    """
     k, m = problems.p.shape
     start = np.zeros((k, m)) if beta is None else beta
     tasks = [
@@ -67,6 +72,7 @@ def coordinate_descent(
     if problems.n_shifts:
         norms = norms + problems.value**2
     eps = np.full(k, FIRST_EPS)
+    before = np.inf
     while True:
         active = [task for task in tasks if not task.done]
         _measure(features, problems, active)
@@ -78,8 +84,10 @@ def coordinate_descent(
         if not active or stop[0]:
             return tasks
         left = max_iter - max(task.n_iter for task in active)
-        if left <= 0:
+        worst = max(task.gap / task.primal for task in active)
+        if left <= 0 or worst > fall * before:
             return tasks
+        before = worst
 
         def solve(some: list[DescentTask], left: int = left) -> None:
             _epochs(features, problems, some, norms, eps, left, seed, stop)
