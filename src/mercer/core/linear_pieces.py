@@ -36,8 +36,11 @@ import numpy as np
 from mercer.core.jit import jit
 
 __all__ = [
+    "add_chosen",
+    "dot_chosen",
     "gather_dense",
     "gather_sparse",
+    "pick_products",
     "repair_sums",
     "respond",
     "settle_shifts",
@@ -261,3 +264,35 @@ def gather_sparse(data, indices, indptr, rows, weight, value, place, d, out):
             line[indices[k]] += w * data[k]
         if out.shape[1] > d:
             line[d + place[i]] = w * value
+
+
+@jit
+def pick_products(products, places, diagonal, out):
+    """Fill the upper triangle of ``out`` with products of pairs of chosen samples.
+
+    ``diagonal`` is added to the products of samples with themselves.
+    """
+    for i in range(len(places)):
+        line, into = products[places[i]], out[i]
+        for j in range(i, len(places)):
+            into[j] = line[places[j]]
+        into[i] += diagonal[i]
+
+
+@jit
+def dot_chosen(samples, places, x, out):
+    """Add the products of chosen samples with a vector to ``out``."""
+    for i in range(len(places)):
+        line, total = samples[places[i]], 0.0
+        for j in range(len(x)):
+            total += line[j] * x[j]
+        out[i] += total
+
+
+@jit
+def add_chosen(samples, places, factors, out):
+    """Add multiples of chosen samples to ``out``."""
+    for i in range(len(places)):
+        line, factor = samples[places[i]], factors[i]
+        for j in range(len(out)):
+            out[j] += factor * line[j]

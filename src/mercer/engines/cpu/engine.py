@@ -193,9 +193,12 @@ class CpuEngine(Engine):
                 return found
         return solve_plan(plan, settings, self.threads, progress)
 
-    def features(self, X: Any) -> Features:
-        """Return samples whose products with weights are computed in threads."""
-        return Features(X, self.map)
+    def features(self, X: Any, is_reused: bool = False) -> Features:
+        """Return samples whose products with weights are computed in threads.
+
+        ``is_reused`` says that there will be many of them.
+        """
+        return Features(X, self.map, is_reused)
 
     def solve_linear(
         self,
@@ -224,8 +227,9 @@ class CpuEngine(Engine):
         progress : callable, default=None
             It is called with the tasks after each round.
         """
+        features = self.features(X, is_reused=True)
         return solve_linear(
-            self.features(X), problems, tol, max_iter, seed, self.stop, start, progress
+            features, problems, tol, max_iter, seed, self.stop, start, progress
         )
 
     def solve_l1(self, X: Any, **problem: Any) -> LinearFound:
