@@ -35,6 +35,8 @@ __all__ = ["CpuEngine"]
 # with the Gram matrix take less time than waking threads for each of them.
 BRIEF_ROWS = 1024
 BRIEF_WORK = 2**25
+# Up to this many entries of samples, their products with weights do.
+BRIEF_ENTRIES = 2**17
 
 
 class CpuEngine(Engine):
@@ -58,6 +60,7 @@ class CpuEngine(Engine):
             count_threads(n_jobs)  # raises an error
         self._n_jobs = n_jobs
         self._threads: Threads | None = None
+        self._is_brief = False  #: whether what is asked first takes milliseconds only
         #: an array of one number that becomes 1 when the work is to end early
         self.stop = np.zeros(1, dtype=np.uint8)
 
@@ -79,12 +82,8 @@ class CpuEngine(Engine):
     @property
     def threads(self) -> Threads:
         """The threads; they start when they are first asked for."""
-        return self._open()
-
-    def _open(self, brief: bool = False) -> Threads:
-        """Start threads, unless there are some already."""
         if self._threads is None:
-            self._threads = Threads(self._n_jobs, brief).__enter__()
+            self._threads = Threads(self._n_jobs, self._is_brief).__enter__()
             self._threads.stop = self.stop
         return self._threads
 
@@ -198,6 +197,7 @@ class CpuEngine(Engine):
 
         ``is_reused`` says that there will be many of them.
         """
+        self._is_brief = X.shape[0] * X.shape[1] <= BRIEF_ENTRIES
         return Features(X, self.map, is_reused)
 
     def solve_linear(
@@ -287,8 +287,7 @@ class CpuEngine(Engine):
             Bytes of this memory that are left to the caller.
         """
         n, d = X.shape
-        if n <= BRIEF_ROWS and n * n * d <= BRIEF_WORK:
-            self._open(brief=True)
+        self._is_brief = n <= BRIEF_ROWS and n * n * d <= BRIEF_WORK
         operand = self.operand(X, order)
         budget = self.memory(cache_size)
         return GramProduct(kernel, operand, budget, self.threads, work)
