@@ -73,6 +73,8 @@ PARTS: dict[str, tuple[tuple[str, str], ...]] = {
     "steps": (
         ("mercer.engines.cpu.decompose", "_play"),
         ("mercer.engines.cpu.solve", "solve_many"),
+        ("mercer.engines.cpu.engine", "solve_small"),
+        ("mercer.engines.cpu.engine", "solve_small_pairs"),
     ),
     "certificates": (("mercer.engines.cpu.solve", "rounding_errors"),),
     "keep": (("mercer.machines.base.classifier", "KernelClassifier._keep_support"),),

@@ -359,7 +359,7 @@ def test_time_by_number_of_threads(tmp_path):
     assert [fact["threads"] for fact in facts] == [1, 2]
     for fact in facts:
         assert fact["fit_seconds"] > 0 and fact["predict_seconds"] > 0
-        assert {"checks", "steps", "certificates", "rest"} <= set(fact["parts"])
+        assert {"checks", "steps", "keep", "rest"} <= set(fact["parts"])
         assert min(fact["parts"].values()) > -1e-3
     table = file.with_suffix(".md").read_text()
     assert "| digits | 1 |" in table and "| 100% |" in table

@@ -1,7 +1,7 @@
 """Docstrings of everything public name the real parameters and the real defaults."""
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 

@@ -1,6 +1,8 @@
 """Files for those who join the project, as far as a machine can check them."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,6 +13,7 @@ import pytest
 import mercer
 
 ROOT = Path(__file__).resolve().parents[1]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 SCHEMAS = {
     "vendor.github-workflows": ".github/workflows/*.yml",
     "vendor.github-issue-forms": ".github/ISSUE_TEMPLATE/[!c]*.yml",
@@ -46,11 +49,49 @@ def test_words_are_spelt_right():
 
 def test_workflows_run_what_is_there():
     targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.M))
-    for workflow in (ROOT / ".github/workflows").glob("*.yml"):
+    for workflow in WORKFLOWS:
         text = workflow.read_text()
         assert set(re.findall(r"make ([\w-]+)", text)) <= targets
         for tool in re.findall(r"tools/\w+\.py", text):
             assert (ROOT / tool).exists()
+
+
+def jobs_of(workflow):
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_refer_to_what_they_define(workflow):
+    jobs = jobs_of(workflow)
+    for job in jobs.values():
+        assert set(job.get("needs", [])) <= set(jobs)
+        matrix = job.get("strategy", {}).get("matrix", {})
+        known = set(matrix).union(*matrix.get("include", []))
+        assert set(re.findall(r"\bmatrix\.(\w+)", str(job))) <= known
+        for entry in matrix.get("include", []):
+            assert set(entry) <= known
+        made = {
+            step["with"]["name"]
+            for other in job.get("needs", [])
+            for step in jobs[other]["steps"]
+            if "upload-artifact" in step.get("uses", "")
+        }
+        for step in job["steps"]:
+            if "download-artifact" in step.get("uses", ""):
+                assert step["with"]["name"] in made
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_scripts_of_workflows_can_be_read_by_a_shell(workflow):
+    bash = shutil.which("bash")
+    if bash is None or os.name == "nt":
+        pytest.skip("there is no bash")
+    for job in jobs_of(workflow).values():
+        for step in job["steps"]:
+            script = re.sub(r"\$\{\{.*?\}\}", "value", step.get("run", ""))
+            read = subprocess.run([bash, "-n"], input=script, text=True, check=False)
+            assert read.returncode == 0, script
 
 
 def test_the_oldest_dependencies_are_named():

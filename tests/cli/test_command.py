@@ -69,7 +69,7 @@ def test_without_typer():
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "typer" in line
-    assert "pip install typer" in line
+    assert "pip install rich skops typer" in line
 
 
 def test_without_rich(monkeypatch, capsys):

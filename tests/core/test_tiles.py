@@ -110,3 +110,25 @@ def test_powers(rng, dtype, exponent):
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=TOLERANCE[dtype])
     tiles.powers(values, 0.5, -0.25, exponent, values)
     np.testing.assert_array_equal(values, out)
+
+
+@every_dtype
+def test_hyperbolic_tangent(dtype):
+    small = np.geomspace(1e-30, 1.0, 500)
+    x = np.concatenate([np.linspace(-40.0, 40.0, 801), small, -small]).astype(dtype)
+    values = x[None].copy()
+    tiles.hyperbolic_tangent(values, 1.0, 0.0)
+    assert values.dtype == dtype
+    exact = np.tanh(x.astype(np.float64))
+    np.testing.assert_allclose(values[0], exact, rtol=3 * np.finfo(dtype).eps)
+    scaled = x[None].copy()
+    tiles.hyperbolic_tangent(scaled, 0.5, -0.25)
+    exact = np.tanh(0.5 * x.astype(np.float64) - 0.25)
+    np.testing.assert_allclose(scaled[0], exact, atol=TOLERANCE[dtype])
+
+
+@every_dtype
+def test_tangents_at_the_ends(dtype):
+    values = np.array([[0.0, np.inf, -np.inf, 1e30, -1e30, np.nan]], dtype=dtype)
+    tiles.hyperbolic_tangent(values, 1.0, 0.0)
+    np.testing.assert_array_equal(values, [[0.0, 1.0, -1.0, 1.0, -1.0, np.nan]])

@@ -31,9 +31,10 @@ class MadeUp:
     def errors(self):
         return np.full(len(self.tasks), self.error)
 
-    def exact(self, task, rows):
-        self.asked.append("exact")
-        return (K @ task.beta)[rows]
+    def exact(self, some):
+        if some:
+            self.asked.append("exact")
+        return [(K @ task.beta)[rows] for task, rows in some]
 
     def solve_in_double(self, specs):
         self.asked.append("double")
@@ -116,3 +117,21 @@ def test_values_that_are_given_are_not_computed_in_double():
     found = solved(work)
     assert work.asked == [SAFETY * TOL]
     assert not found.converged
+
+
+def test_only_late_tasks_are_solved_further():
+    work = MadeUp(0.0)
+    problem = c_svc(np.array([1.0, -1.0]), np.array([10.0, 10.0]))
+    work.tasks = [Task(problem, (0,), [0, 2]) for _ in range(2)]
+    work.errors = lambda: np.array([0.8 * TOL, 0.0])
+    settled, solve = [], work.solve
+
+    def steps(tol):
+        settled.append([task.is_settled for task in work.tasks])
+        solve(tol)
+
+    work.solve = steps
+    specs = [TaskSpec(problem, (0,))] * 2
+    found = solve_to_certificates(specs, work.tasks, TOL, work)
+    assert settled == [[False, False], [False, True]]
+    assert all(solution.converged for solution in found)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, images
-from test_house_rules import section
+from test_docstrings import section
 
 # With this shape any number of features is the width of an image of one row.
 ROW = (1, -1)

@@ -129,7 +129,7 @@ REFUSED = {
     "no columns": (Linear().on([]), "has no column left"),
     "empty slice": (Linear().on(slice(9, 20)), "has no column left"),
     "empty mask": (Linear().on(np.zeros(6, bool)), "has no column left"),
-    "short mask": (Linear().on([True] * 4), "mask has 4 entries, the data 6 columns"),
+    "short mask": (Linear().on([True] * 4), "mask of columns has 4 entries"),
     "column 6": (Linear().on([0, 6]), "Columns 0 to 6 were asked for; the data have 6"),
     "column -7": (Linear().on([-7]), "Columns -7 to -7 were asked for; the data have"),
     "float columns": (Linear().on([0.5]), "Columns must be whole numbers, got .0.5."),

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from conftest import assert_clean
-from mercer import SVC, SVR, KernelPCA, OneClassSVM, selection
+from mercer import SVC, SVR, KernelPCA, LinearSVC, OneClassSVM, selection
 from mercer.dask import (
     DaskOneClassSVM,
     DaskSVC,
@@ -301,6 +301,18 @@ def test_a_search_on_a_cluster(client, data):
     found = RandomizedSearchCV(SVC(), grid, n_iter=4, cv=2, random_state=0).fit(X, y)
     assert clone(found).client is None
     assert len(found.cv_results_["params"]) == 4
+
+
+def test_a_search_over_linear_machines(client, data):
+    grid = {"C": [0.1, 1.0], "loss": ["hinge", "squared_hinge"]}
+    X, y = data["X"][:300], data["two"][:300]
+    mine = GridSearchCV(LinearSVC(), grid, cv=3).fit(X, y)
+    plain = selection.GridSearchCV(LinearSVC(), grid, cv=3).fit(X, y)
+    np.testing.assert_array_equal(
+        mine.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+    assert mine.sharing_ == plain.sharing_
+    assert mine.sharing_.n_shared == 12
 
 
 def test_the_page_of_the_documentation(client, cluster, monkeypatch):

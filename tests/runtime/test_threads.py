@@ -407,3 +407,12 @@ def test_ctrl_c_ends_a_long_fit(solver):
         assert "interrupted" in out
     finally:
         process.kill()
+
+
+def test_brief_work_stays_in_the_thread_that_asks():
+    own = threading.get_ident()
+    with Threads(3, brief=True) as threads:
+        assert threads.map(lambda _: threading.get_ident(), range(5)) == [own] * 5
+        with pytest.raises(KeyError, match="item"):
+            threads.map({}.__getitem__, ["item"])
+        assert threads.stop[0] == 1

@@ -36,8 +36,11 @@ import numpy as np
 from mercer.core.jit import jit
 
 __all__ = [
+    "add_chosen",
+    "dot_chosen",
     "gather_dense",
     "gather_sparse",
+    "pick_products",
     "repair_sums",
     "respond",
     "settle_shifts",
@@ -78,39 +81,72 @@ def respond(score, u, value, p, lo, hi, ridge, base, inverse, row, group, beta, 
 
 
 @jit
-def _sum_at(z, g, score, p, lo, hi, ridge, base, inverse, row, group):
-    """Return what the coefficients of group ``g`` add up to at the shift ``z``.
+def _sum_at(z, centre, flat, lo, hi, first, last):
+    """Return what the coefficients of a group add up to at the shift ``z``.
 
-    Return also their mass, the decrease of the sum per unit of z to the right and to
-    the left, and the nearest shifts on both sides at which a coefficient leaves its
-    bound.
+    Return also their mass, and the decrease of the sum per unit of z to the right and
+    to the left.  There are no branches, so that LLVM can use vector instructions.
     """
     total, mass, right, left = 0.0, 0.0, 0.0, 0.0
-    above, below = np.inf, -np.inf
-    for v in range(len(p)):
-        if group[v] != g or lo[v] == hi[v]:
-            continue
-        width = ridge[v] + inverse
-        centre = base[v] * inverse - score[row[v]] - p[v]
-        # The coefficient is hi up to ``first``, and lo from ``last`` on.
-        first, last = centre - hi[v] * width, centre - lo[v] * width
-        if z <= first:
-            b = hi[v]
-        elif z >= last:
-            b = lo[v]
-        else:
-            b = (centre - z) / width
+    for v in range(len(centre)):
+        b = (centre[v] - z) * flat[v]
+        b = hi[v] if z <= first[v] else b
+        b = lo[v] if z >= last[v] else b
         total += b
         mass += abs(b)
-        if first <= z and z < last:
-            right += 1.0 / width
-        if first < z and z <= last:
-            left += 1.0 / width
-        if z < first and first < above:
-            above = first
-        if last < z and below < last:
-            below = last
-    return total, mass, right, left, above, below
+        right += flat[v] if (first[v] <= z) & (z < last[v]) else 0.0
+        left += flat[v] if (first[v] < z) & (z <= last[v]) else 0.0
+    return total, mass, right, left
+
+
+@jit
+def _next_kinks(z, first, last):
+    """Return the nearest shifts below and above at which a coefficient leaves a bound.
+
+    It leaves its upper bound at ``first``, and comes to its lower one at ``last``.
+    """
+    above, below = np.inf, -np.inf
+    for v in range(len(first)):
+        if z < first[v] and first[v] < above:
+            above = first[v]
+        if last[v] < z and below < last[v]:
+            below = last[v]
+    return below, above
+
+
+@jit
+def _settle(z, wanted, centre, flat, lo, hi, first, last):
+    """Return the shift at which the coefficients of a group add up to ``wanted``."""
+    low, high = -np.inf, np.inf
+    for _ in range(MOST_TRIALS):
+        total, mass, right, left = _sum_at(z, centre, flat, lo, hi, first, last)
+        off = total - wanted
+        if abs(off) <= SUM_ERROR * mass:
+            # Where all shifts of an interval are equally good, its middle leaves the
+            # next step room on both sides.
+            if left == 0.0 or right == 0.0:
+                below, above = _next_kinks(z, first, last)
+                start = below if left == 0.0 else z
+                end = above if right == 0.0 else z
+                if -np.inf < start and end < np.inf:
+                    z = 0.5 * (start + end)
+            return z
+        slope = right if off > 0.0 else left
+        if slope > 0.0:
+            new = z + off / slope
+        else:
+            below, above = _next_kinks(z, first, last)
+            new = above if off > 0.0 else below
+        if off > 0.0:
+            low = z
+        else:
+            high = z
+        if not (low < new and new < high):
+            new = 0.5 * (low + high)
+        if new == z or not abs(new) < np.inf:
+            return z
+        z = new
+    return z
 
 
 @jit
@@ -123,32 +159,25 @@ def settle_shifts(
     falls with ``value * u`` and is piecewise linear: Newton's method inside a bracket
     finds it.
     """
+    m = len(p)
+    centre, flat, first, last = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    least, most = np.empty(m), np.empty(m)
     for g in range(len(u)):
-        z, low, high = value * u[g], -np.inf, np.inf
-        for _ in range(MOST_TRIALS):
-            total, mass, right, left, above, below = _sum_at(
-                z, g, score, p, lo, hi, ridge, base, inverse, row, group
-            )
-            off = total - totals[g]
-            if abs(off) <= SUM_ERROR * mass:
-                # Where all shifts of an interval are equally good, its middle leaves
-                # the next step room on both sides.
-                start = below if left == 0.0 else z
-                end = above if right == 0.0 else z
-                if -np.inf < start and end < np.inf:
-                    z = 0.5 * (start + end)
-                break
-            if off > 0.0:
-                low = z
-                new = z + off / right if right > 0.0 else above
-            else:
-                high = z
-                new = z + off / left if left > 0.0 else below
-            if not (low < new and new < high):
-                new = 0.5 * (low + high)
-            if new == z or not abs(new) < np.inf:
-                break
-            z = new
+        k = 0
+        for v in range(m):
+            if group[v] != g or lo[v] == hi[v]:
+                continue
+            width = ridge[v] + inverse
+            middle = base[v] * inverse - score[row[v]] - p[v]
+            centre[k], flat[k] = middle, 1.0 / width
+            # The coefficient is hi up to ``first``, and lo from ``last`` on.
+            first[k], last[k] = middle - hi[v] * width, middle - lo[v] * width
+            least[k], most[k] = lo[v], hi[v]
+            k += 1
+        z = _settle(
+            value * u[g], totals[g], centre[:k], flat[:k], least[:k], most[:k],
+            first[:k], last[:k],
+        )  # fmt: skip
         u[g] = z / value
 
 
@@ -261,3 +290,35 @@ def gather_sparse(data, indices, indptr, rows, weight, value, place, d, out):
             line[indices[k]] += w * data[k]
         if out.shape[1] > d:
             line[d + place[i]] = w * value
+
+
+@jit
+def pick_products(products, places, diagonal, out):
+    """Fill the upper triangle of ``out`` with products of pairs of chosen samples.
+
+    ``diagonal`` is added to the products of samples with themselves.
+    """
+    for i in range(len(places)):
+        line, into = products[places[i]], out[i]
+        for j in range(i, len(places)):
+            into[j] = line[places[j]]
+        into[i] += diagonal[i]
+
+
+@jit
+def dot_chosen(samples, places, x, out):
+    """Add the products of chosen samples with a vector to ``out``."""
+    for i in range(len(places)):
+        line, total = samples[places[i]], 0.0
+        for j in range(len(x)):
+            total += line[j] * x[j]
+        out[i] += total
+
+
+@jit
+def add_chosen(samples, places, factors, out):
+    """Add multiples of chosen samples to ``out``."""
+    for i in range(len(places)):
+        line, factor = samples[places[i]], factors[i]
+        for j in range(len(out)):
+            out[j] += factor * line[j]

@@ -19,7 +19,13 @@ from mercer.dask.clients import HasClient
 from mercer.runtime.public import public
 from mercer.runtime.threads import Threads
 from mercer.selection.bar import Bar
-from mercer.selection.candidates import Request, group_of, last_of, make_candidate
+from mercer.selection.candidates import (
+    LINEAR_MACHINES,
+    Request,
+    group_of,
+    last_of,
+    make_candidate,
+)
 from mercer.selection.evaluation import Evaluation
 
 __all__ = ["GridSearchCV", "RandomizedSearchCV"]
@@ -39,7 +45,7 @@ class _OnCluster(HasClient):
 
 
 class _Evaluation(Evaluation):
-    """Evaluates candidates on workers, one kernel setting at a time on each."""
+    """Evaluates candidates on workers, one group that shares at a time on each."""
 
     def __init__(
         self,
@@ -67,15 +73,13 @@ class _Evaluation(Evaluation):
         )
 
     def _settings(self) -> list[list[int]]:
-        """Return the candidates, those with the same kernel setting together."""
+        """Return the candidates, those that share what is computed together."""
         groups: dict[Any, list[int]] = {}
         for c, params in enumerate(self._candidates):
             estimator, reason = make_candidate(self.request, params)
             key: Any = c
             if reason is None:
-                machine = last_of(estimator)
-                kernel = [machine.kernel, machine.degree, machine.gamma, machine.coef0]
-                key = group_of(estimator, params), joblib.hash(kernel)
+                key = group_of(estimator, params), joblib.hash(_setting(estimator))
             groups.setdefault(key, []).append(c)
         return list(groups.values())
 
@@ -115,6 +119,19 @@ class _Evaluation(Evaluation):
             known += [(group[c], split) for c, split in fits]
         for (c, split), result in results.items():
             self._note(group[c], split, result)
+
+
+def _setting(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that are equal for candidates that can share.
+
+    Kernel machines share the values of a kernel, and linear machines share passes over
+    the samples if they differ in C only.
+    """
+    machine = last_of(estimator)
+    params = machine.get_params(deep=False)
+    if isinstance(machine, LINEAR_MACHINES):
+        return {name: value for name, value in params.items() if name != "C"}
+    return {name: params[name] for name in ("kernel", "degree", "gamma", "coef0")}
 
 
 def _evaluate(

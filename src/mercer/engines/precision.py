@@ -50,15 +50,15 @@ class Arithmetic(Protocol):
         ...
 
     def solve(self, tol: float) -> None:
-        """Solve all tasks to a KKT gap, from where they stand."""
+        """Solve the tasks that are not settled to a KKT gap, from where they stand."""
         ...
 
     def errors(self) -> NDArray:
         """Return the largest error of each task's ``f``."""
         ...
 
-    def exact(self, task: Task, rows: NDArray) -> NDArray:
-        """Return ``f`` on some rows of a task, in double precision."""
+    def exact(self, some: Sequence[tuple[Task, NDArray]]) -> list[NDArray]:
+        """Return ``f`` of each task on the rows beside it, in double precision."""
         ...
 
     def solve_in_double(self, specs: Sequence[TaskSpec]) -> list[Solution]:

@@ -248,9 +248,10 @@ class NuSVC(KernelClassifier):
                 )
             rescaled.append(solution)
         if n_vague:
+            problems = "problem" if n_vague == 1 else "problems"
             warn_user(
-                f"The margin of {n_vague} problems is not larger than the violation of "
-                f"the optimality conditions that tol={self.tol:g} allows, so that "
+                f"The margin of {n_vague} {problems} is not larger than the violation "
+                f"of the optimality conditions that tol={self.tol:g} allows, so that "
                 "decision values, which are scaled by the margin, mean little. Raise "
                 f"nu={self.nu:g}, or lower tol."
             )

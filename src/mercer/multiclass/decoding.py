@@ -6,6 +6,7 @@ Every machine gives one decision value for each task. The code matrix (see
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
 from mercer.multiclass.codes import one_vs_rest
+from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
     "DECODINGS",
@@ -31,6 +33,8 @@ __all__ = [
 MANY = 32
 # Number of votes that are counted at a time.
 PART = 2**20
+# Up to this many multiplications, BLAS uses one thread anyway.
+SMALL = 100_000
 
 DECODINGS = ("votes", "margin", "platt", "barycentre", "hamming", "loss")
 
@@ -40,10 +44,20 @@ def count_votes(decisions: NDArray, code: NDArray) -> NDArray:
     return _count(decisions > 0, code)
 
 
+def _sums(values: NDArray, code: NDArray) -> NDArray:
+    """Return ``values @ code.T``, by one thread.
+
+    Threads of BLAS would go on waiting for work for some time after a product, and so
+    keep cores busy that the next prediction needs.
+    """
+    signs = code.T.astype(values.dtype)
+    with one_blas_thread() if values.size * len(code) > SMALL else nullcontext():
+        return values @ signs
+
+
 def _count(is_positive: NDArray, code: NDArray) -> NDArray:
     # Counts are whole numbers, which single precision holds exactly.
-    signs = code.T.astype(np.float32)
-    votes = is_positive.astype(np.float32) @ signs
+    votes = _sums(is_positive.astype(np.float32), code)
     return votes.astype(np.float64) + (code < 0).sum(axis=1)
 
 
@@ -109,7 +123,7 @@ def votes_and_margins(decisions: NDArray, code: NDArray, is_by_pair: bool) -> ND
         margins = _sum_pair_margins(decisions, n_classes)
     else:
         votes = _count(decisions >= 0, code)
-        margins = decisions @ code.T.astype(np.float64)
+        margins = _sums(decisions, code)
     return votes + margins / (3.0 * (np.abs(margins) + 1.0))
 
 
@@ -117,17 +131,17 @@ def _sum_margins(decisions: NDArray, code: NDArray) -> NDArray:
     n_classes = len(code)
     if code.shape == (n_classes, n_classes) and (code == one_vs_rest(n_classes)).all():
         return decisions  # the same order as the sums have, without rounding errors
-    return decisions @ code.T.astype(np.float64)
+    return _sums(decisions, code)
 
 
 def _agree_in_signs(decisions: NDArray, code: NDArray) -> NDArray:
     signs = np.where(decisions > 0, 1.0, -1.0)
-    return 0.5 * (signs @ code.T.astype(np.float64) - code.shape[1])
+    return 0.5 * (_sums(signs, code) - code.shape[1])
 
 
 def _lose_least(decisions: NDArray, code: NDArray) -> NDArray:
-    if_positive = np.maximum(0.0, 1.0 - decisions) @ (code.T > 0)
-    if_negative = np.maximum(0.0, 1.0 + decisions) @ (code.T < 0)
+    if_positive = _sums(np.maximum(0.0, 1.0 - decisions), code > 0)
+    if_negative = _sums(np.maximum(0.0, 1.0 + decisions), code < 0)
     return -(if_positive + if_negative + (code == 0).sum(axis=1))
 
 

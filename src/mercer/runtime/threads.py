@@ -439,11 +439,13 @@ class Threads:
 
     ``stop[0]`` becomes 1 when the work is to end early; compiled loops check it.
     ``count`` is the number of threads that it may have when nothing else runs.  The
-    results do not depend on how many it gets.
+    results do not depend on how many it gets.  If the work is ``brief``, some
+    milliseconds, waking threads would take longer: the thread that asks does it all.
     """
 
-    def __init__(self, n_jobs: int | None = None):
+    def __init__(self, n_jobs: int | None = None, brief: bool = False):
         self.count = count_threads(n_jobs)
+        self._is_brief = brief
         self.stop = np.zeros(1, dtype=np.uint8)
         self.n_at_work = 0  #: threads that work for this pool and count for no other
         self._left: list[_Run] = []  #: runs whose workers may not have ended yet
@@ -479,11 +481,12 @@ class Threads:
         At most ``at_once`` threads take part, where memory is short.
 
         The main thread never does items itself, even if there is only one worker: it
-        stays free to notice Ctrl-C and to call ``after_each`` as items are done.  Any
+        stays free to notice Ctrl-C and to call ``after_each`` as items are done. Brief
+        work is the exception.  Any
         other thread works together with the workers that it gets.  A worker of this
         pool does the items itself, one after another.
         """
-        if _here.worker_of is self:
+        if _here.worker_of is self or self._is_brief:
             return self._in_turn(function, items, after_each)
         todo = list(items)
         if not todo:

@@ -39,6 +39,7 @@ from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
     MACHINES,
+    Fold,
     Request,
     Samples,
     asks_predictions_only,
@@ -54,7 +55,7 @@ from mercer.selection.candidates import (
     told,
     weight_name,
 )
-from mercer.selection.linear import LinearEvaluation
+from mercer.selection.linear import evaluate_linear
 from mercer.selection.path import (
     Answers,
     Entry,
@@ -101,7 +102,7 @@ class NotPrecise(ArithmeticError):
     """Says that the precision of the matrix is not enough to certify a solution."""
 
 
-class Evaluation(LinearEvaluation):
+class Evaluation:
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
     def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
@@ -113,11 +114,11 @@ class Evaluation(LinearEvaluation):
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
         self._candidates: list[dict[str, Any]] = []
-        self._threads = threads
+        self.threads = threads
         self._bar = bar
         self._room: int | None = None  # bytes that shrinking may copy
         # Threads begin with scikit-learn's defaults.
-        self._config = get_config()
+        self.config = get_config()
         self._counted: dict[tuple[int, int], float] = {}  # parts of fits, for the bar
         self._counting = threading.Lock()
 
@@ -137,12 +138,12 @@ class Evaluation(LinearEvaluation):
                 plain.append((c, reason))
         for group in groups.values():
             if isinstance(last_of(group[0][1]), LINEAR_MACHINES):
-                self._run_linear(group)
+                evaluate_linear(self, group)
             else:
                 self._run_group(group)
         for c, reason in plain:
             for split in range(n_splits):
-                self._plain(c, split, reason)
+                self.fit_alone(c, split, reason)
 
     def finished(self) -> list[int]:
         """Return the candidates that have results on all splits."""
@@ -157,7 +158,7 @@ class Evaluation(LinearEvaluation):
         """Evaluate candidates that see the same samples in each fold."""
         request = self.request
         first = group[0][1]
-        for run in self._runs(first):
+        for run in self.runs(first):
             began = time.perf_counter()
             try:
                 if is_stateless(first):
@@ -166,20 +167,20 @@ class Evaluation(LinearEvaluation):
                     split = request.splits[run[0]]
                     samples = prepare_fold(first, request.X, request.y, run[0], split)
             except Exception as error:
-                self._not_prepared(group, run, error)
+                self.give_up(group, run, error)
                 continue
             share = (time.perf_counter() - began) / (len(group) * len(run))
             units = self._units(samples, group, share)
             self._run_units(samples, units)
 
-    def _runs(self, estimator: Any) -> list[list[int]]:
+    def runs(self, estimator: Any) -> list[list[int]]:
         """Return the splits whose samples are prepared together."""
         numbers = range(len(self.request.splits))
         if is_stateless(estimator):
             return [list(numbers)]
         return [[number] for number in numbers]
 
-    def _not_prepared(
+    def give_up(
         self, group: list[tuple[int, Any]], run: list[int], error: Exception
     ) -> None:
         """Leave candidates to fits of their own.
@@ -189,7 +190,7 @@ class Evaluation(LinearEvaluation):
         reason = f"all samples together cannot be validated: {told(error)}"
         for c, _ in group:
             for number in run:
-                self._plain(c, number, reason)
+                self.fit_alone(c, number, reason)
 
     def _units(
         self, samples: Samples, group: list[tuple[int, Any]], share: float
@@ -207,7 +208,7 @@ class Evaluation(LinearEvaluation):
                     kernel = bound[key]
                 except Exception as error:
                     reason = f"the kernel cannot be used: {told(error)}"
-                    self._plain(c, number, reason)
+                    self.fit_alone(c, number, reason)
                     continue
                 unit = units.setdefault(kernel.key(), Unit(samples, kernel))
                 model = copy(machine)
@@ -233,7 +234,7 @@ class Evaluation(LinearEvaluation):
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
         budget = budget_bytes(allowed)
-        squares = self._threads.count * self._largest_part(samples, dtype)
+        squares = self.threads.count * self._largest_part(samples, dtype)
         tiles = budget // TILES_PART
         left = budget - whole - squares - tiles
         if left < 0:
@@ -253,14 +254,14 @@ class Evaluation(LinearEvaluation):
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
             X = seen_by(kernels, samples.X)
-            maker = GramMaker(X, dtype, kernels, budget, self._threads, keeps=keeps)
+            maker = GramMaker(X, dtype, kernels, budget, self.threads, keeps=keeps)
             make = maker.make
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
             left -= (at_once - 1) * whole
         # The remaining memory is for the copies that shrinking makes.
-        self._room = left // max(self._threads.count, WORKERS)
+        self._room = left // max(self.threads.count, WORKERS)
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], make)
 
@@ -283,7 +284,7 @@ class Evaluation(LinearEvaluation):
         try:
             kernels = [unit.kernel for unit in units]
             maker = CardGrams(
-                card_of(device), samples, kernels, dtype, self._threads, allowed
+                card_of(device), samples, kernels, dtype, self.threads, allowed
             )
             reason = maker.why_no_room()
         except Exception as error:
@@ -297,7 +298,7 @@ class Evaluation(LinearEvaluation):
     def _all_plain(self, units: list[Unit], reason: str) -> None:
         for unit in units:
             for entry in unit.entries:
-                self._plain(entry.candidate, entry.split, reason)
+                self.fit_alone(entry.candidate, entry.split, reason)
 
     def _largest_part(self, samples: Samples, dtype: np.dtype) -> int:
         """Return the memory of what a thread copies of a Gram matrix.
@@ -355,7 +356,7 @@ class Evaluation(LinearEvaluation):
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
-            self._threads.map(partial(self._ask, unit.kernel), unit.entries)
+            self.threads.map(partial(self._ask, unit.kernel), unit.entries)
             jobs += jobs_of(unit)
             entries += unit.entries
         n_problems = {
@@ -366,7 +367,7 @@ class Evaluation(LinearEvaluation):
         answers: Answers = {}
 
         def solve(job: Job) -> None:
-            answers.update(solve_job(job, self._threads.stop, self._room))
+            answers.update(solve_job(job, self.threads.stop, self._room))
             count(job)
 
         def count(job: Job) -> None:
@@ -379,12 +380,12 @@ class Evaluation(LinearEvaluation):
         # The largest first, so that no thread is left with one at the end.
         jobs.sort(key=lambda job: job.size, reverse=True)
         if solve_all is None:
-            self._threads.map(solve, jobs)
+            self.threads.map(solve, jobs)
         else:
-            answers.update(solve_all(jobs, self._threads.stop))
+            answers.update(solve_all(jobs, self.threads.stop))
             for job in jobs:
                 count(job)
-        self._threads.map(
+        self.threads.map(
             lambda together: self._finish(*together, answers), by_fold(units)
         )
         for unit in units:
@@ -392,14 +393,14 @@ class Evaluation(LinearEvaluation):
         for entry in entries:
             entry.weights = entry.plan = None
             if entry.failure is not None:
-                self._again(entry.candidate, entry.split, entry.failure)
+                self.fit_again(entry.candidate, entry.split, entry.failure)
 
     def _ask(self, kernel: Kernel, entry: Entry) -> None:
         """Let a machine state its problems."""
         began = time.perf_counter()
         try:
-            with config_context(**self._config):
-                if not self._config["skip_parameter_validation"]:
+            with config_context(**self.config):
+                if not self.config["skip_parameter_validation"]:
                     entry.model._validate_params()
                 entry.model._check_choices()
                 entry.plan = self._plan(kernel, entry)
@@ -433,7 +434,7 @@ class Evaluation(LinearEvaluation):
         """Let machines of one fold keep what was found, and score them."""
         request = self.request
         # What users set was checked when the machines stated their problems.
-        with config_context(**{**self._config, "skip_parameter_validation": True}):
+        with config_context(**{**self.config, "skip_parameter_validation": True}):
             for entry in entries:
                 if not entry.has_failed:
                     self._complete(gram, entry, answers)
@@ -446,21 +447,37 @@ class Evaluation(LinearEvaluation):
                     decide(gram, sharp, on_train=True)
             share = (time.perf_counter() - began) / max(len(good), 1)
             for entry in good:
-                began = time.perf_counter()
-                model, fold, scores = entry.model, entry.fold, {}
-                if request.scorer is not None:
-                    scores = score_model(request, model, entry.whole, fold, entry.split)
-                fit_time, score_time = entry.seconds, time.perf_counter() - began
-                result = {
-                    "fit_error": None,
-                    **scores,
-                    "n_test_samples": len(fold.test),
-                    "fit_time": fit_time,
-                    "score_time": score_time + share,
-                }
-                if request.keeps_models:
-                    self.models[entry.candidate, entry.split] = model, fold.X_test
-                self._note(entry.candidate, entry.split, result)
+                place = entry.candidate, entry.split, entry.fold
+                self.score(*place, entry.model, entry.whole, entry.seconds, share)
+
+    def score(
+        self,
+        c: int,
+        split: int,
+        fold: Fold,
+        model: Any,
+        whole: Any,
+        fit_time: float,
+        share: float = 0.0,
+    ) -> None:
+        """Score a fitted machine, and take note of it.
+
+        The machine may be the last step of a ``whole`` pipeline; ``share`` are seconds
+        of scoring that have passed already.
+        """
+        request, began, scores = self.request, time.perf_counter(), {}
+        if request.scorer is not None:
+            scores = score_model(request, model, whole, fold, split)
+        result = {
+            "fit_error": None,
+            **scores,
+            "n_test_samples": len(fold.test),
+            "fit_time": fit_time,
+            "score_time": time.perf_counter() - began + share,
+        }
+        if request.keeps_models:
+            self.models[c, split] = model, fold.X_test
+        self._note(c, split, result)
 
     @QUIET
     def _complete(self, gram: SharedGram, entry: Entry, answers: Answers) -> None:
@@ -498,12 +515,12 @@ class Evaluation(LinearEvaluation):
             or entry.is_coarse
         )
 
-    def _again(self, c: int, split: int, failure: Exception) -> None:
+    def fit_again(self, c: int, split: int, failure: Exception) -> None:
         """Fit a candidate on its own after the fit on shared values has failed."""
         if isinstance(failure, NotPrecise | MemoryError):
-            self._plain(c, split, str(failure) or "memory ran out")
+            self.fit_alone(c, split, str(failure) or "memory ran out")
             return
-        self._plain(c, split, f"the fit fails: {told(failure)}")
+        self.fit_alone(c, split, f"the fit fails: {told(failure)}")
         if not self.results[c, split].get("fit_error"):
             # A mistake of the user would make the fit on its own fail as well.
             raise RuntimeError(
@@ -513,7 +530,7 @@ class Evaluation(LinearEvaluation):
                 "scikit-learn's search, which does not share kernel values."
             ) from failure
 
-    def _plain(self, c: int, split: int, reason: str) -> None:
+    def fit_alone(self, c: int, split: int, reason: str) -> None:
         """Fit and score as scikit-learn does."""
         self.plain.setdefault(reason, []).append((c, split))
         if self.request.scorer is None:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, kernels
 from mercer.engines.cpu import class_pairs, engine, small
+from mercer.kernels import Chi2, Linear
 from mercer.machines.base import machine
 
 MACHINES = [
@@ -222,6 +223,7 @@ class TestExpansion:
 def test_both_pairs_give_the_same_machine(samples, kernel, make, dtype, monkeypatch):
     X, y = samples
     X, y = make(np.abs(X[:120]).astype(dtype)), y[:120]
+    monkeypatch.setattr(small, "SUMS_OVER_COLUMNS", ())
     model = SVC(kernel=kernel, gamma=0.1).fit(X, y)
     expected = model.decision_function(X[:4])
     assert small.is_tiny(X, X.shape[0])
@@ -258,3 +260,14 @@ def is_called_on(monkeypatch, owner, name):
     method = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *args: calls.append(1) or method(*args))
     return calls
+
+
+def test_sums_over_columns_are_left_to_compiled_code(samples, monkeypatch):
+    X, y = np.abs(samples[0][:40]), samples[1][:40]
+    asked = []
+    plain = small.Pair
+    monkeypatch.setattr(small, "Pair", lambda *a: asked.append(1) or plain(*a))
+    SVC(kernel=Chi2() + Linear()).fit(X, y).predict(X[:2])
+    assert not asked
+    SVC(kernel=Linear()).fit(X, y)
+    assert asked

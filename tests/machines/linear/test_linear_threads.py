@@ -27,13 +27,15 @@ def samples(kind):
         X = rng.standard_normal((3000, 30))
     elif kind == "wide":
         X = rng.standard_normal((150, 700))
+    elif kind == "zeros":
+        X = rng.random((300, 260)) * (rng.random((300, 260)) < 0.2)
     else:
         X = sparse.random_array((300, 4000), density=0.02, rng=rng).tocsr()
     y = (X @ rng.standard_normal((X.shape[1], 5))).argmax(axis=1)
     return X, y
 
 
-@pytest.mark.parametrize("kind", ["dense", "wide", "sparse"])
+@pytest.mark.parametrize("kind", ["dense", "wide", "zeros", "sparse"])
 @pytest.mark.parametrize("name", MACHINES)
 def test_thread_counts(name, kind):
     X, y = samples(kind)

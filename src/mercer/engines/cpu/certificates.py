@@ -38,6 +38,7 @@ __all__ = [
     "certifying_bytes",
     "coarse_part",
     "errors_on",
+    "exact_products",
     "is_definite",
     "is_spoilt",
     "judged",
@@ -61,6 +62,8 @@ NEAR = 8.0
 # which steps go on after that.
 MOST_RENEWALS = 4
 LEFT_TO_ROUNDING = 0.7
+# Up to this many kernel values, products in double precision are work for one thread.
+FEW_VALUES = 2**17
 # Support vectors whose kernel values are computed at a time, at most and at least.
 PART = 512
 LEAST_PART = 16
@@ -212,11 +215,10 @@ def products(
 
     Kernel values are computed in the precision of the data, or in double precision.
     """
-    by_row = np.bincount(task.problem.row, task.beta, len(task.f))
-    used = np.flatnonzero(by_row)
+    used, values = _coefficients(task)
     if not len(used):
         return np.zeros(len(rows))
-    weights = Weights(sparse.csr_array(by_row[used, None]), [0, len(used)])
+    weights = Weights(sparse.csr_array(values[:, None]), [0, len(used)])
     left, right = (
         _in_double(data, own) if precise else data.rows(own)
         for own in (task.gram_rows(rows), task.gram_rows(used))
@@ -224,12 +226,54 @@ def products(
     return apply(kernel, left, right, weights, threads, budget)[:, 0]
 
 
+def _coefficients(task: Task) -> tuple[NDArray, NDArray]:
+    """Return the rows of a task that have coefficients, and these."""
+    by_row = np.bincount(task.problem.row, task.beta, len(task.f))
+    used = np.flatnonzero(by_row)
+    return used, by_row[used]
+
+
+def exact_products(
+    kernel: Kernel,
+    data: Operand,
+    some: Sequence[tuple[Task, NDArray]],
+    threads: Workers,
+    budget: int,
+) -> list[NDArray]:
+    """Return ``f = K beta`` of each task on the rows beside it, in double precision.
+
+    A task of few values is work for one thread; the others go one after another, with
+    all threads.
+    """
+    used = [_coefficients(task) for task, _ in some]
+    n_leaves = sum(1 for _ in kernel.leaves())
+    room = budget // (TILES_PART * 8 * (2 + 2 * n_leaves))
+    most = min(FEW_VALUES, room)
+    few = [k for k, (_, rows) in enumerate(some) if len(rows) * len(used[k][0]) <= most]
+    tiles = Tiles(kernel, None, threads, shared=True)
+
+    def at_once(k: int) -> NDArray:
+        (task, rows), (own, values) = some[k], used[k]
+        left, right = (_in_double(data, task.gram_rows(part)) for part in (rows, own))
+        return tiles(left, right) @ values
+
+    found = dict(
+        zip(few, tiles.run(at_once, few, max(1, room // FEW_VALUES)), strict=True)
+    )
+    return [
+        found[k]
+        if k in found
+        else products(kernel, data, *some[k], threads, budget, precise=True)
+        for k in range(len(some))
+    ]
+
+
 def settle(
     tasks: list[Task],
     errors: NDArray,
     tol: float,
     solve: Callable[[float], None],
-    exact: Callable[[Task, NDArray], NDArray],
+    exact: Callable[[Sequence[tuple[Task, NDArray]]], list[NDArray]],
 ) -> NDArray:
     """Bring ``f`` up to date in double precision, and go on in single precision.
 
@@ -239,8 +283,8 @@ def settle(
     the errors that remain; if they do not become small enough, double precision is
     needed for the steps too.
 
-    ``solve(tol)`` solves all tasks, ``exact(task, rows)`` returns ``f`` on some rows in
-    double precision.
+    ``solve(tol)`` solves all tasks that need more steps, ``exact`` is given tasks with
+    some of their rows, and returns ``f`` on these in double precision.
     """
     errors = errors.copy()
     margins = NEAR * errors + tol
@@ -249,31 +293,39 @@ def settle(
         if not late:
             break
         renewed = {t: near_rows(tasks[t], margins[t]) for t in late}
-        for t, rows in renewed.items():
-            _renew(tasks[t], rows, exact)
+        _renew([(tasks[t], rows) for t, rows in renewed.items()], exact)
+        for t, task in enumerate(tasks):
+            task.is_settled = t not in renewed
         solve(LEFT_TO_ROUNDING * tol)
         before = errors[late].max()
-        for t, rows in renewed.items():
-            task = tasks[t]
-            # Steps may have brought other rows to where they matter.
-            others = np.setdiff1d(near_rows(task, margins[t]), rows)
-            if len(others):
-                _renew(task, others, exact)
-                task.done = task.gap <= tol
-            sample = some_rows(rows, SAMPLED_ROWS)
-            errors[t] = np.abs(task.f[sample] - exact(task, sample)).max(initial=0.0)
+        # Steps may have brought other rows to where they matter.
+        others = [
+            (tasks[t], np.setdiff1d(near_rows(tasks[t], margins[t]), rows))
+            for t, rows in renewed.items()
+        ]
+        others = [(task, rows) for task, rows in others if len(rows)]
+        _renew(others, exact)
+        for task, _ in others:
+            task.done = task.gap <= tol
+        samples = [
+            (tasks[t], some_rows(rows, SAMPLED_ROWS)) for t, rows in renewed.items()
+        ]
+        for t, (task, rows), values in zip(late, samples, exact(samples), strict=True):
+            errors[t] = np.abs(task.f[rows] - values).max(initial=0.0)
         if not errors[late].max() < 0.5 * before:
             break
     return errors
 
 
 def _renew(
-    task: Task, rows: NDArray, exact: Callable[[Task, NDArray], NDArray]
+    some: Sequence[tuple[Task, NDArray]],
+    exact: Callable[[Sequence[tuple[Task, NDArray]]], list[NDArray]],
 ) -> None:
-    """Compute ``f`` anew on some rows, and what follows from it."""
-    task.f[rows] = exact(task, rows)
-    task.certificate = certify(task.problem, task.beta, task.f)
-    task.gap = task.certificate.kkt_gap
+    """Compute ``f`` of tasks anew on some rows, and what follows from it."""
+    for (task, rows), values in zip(some, exact(some), strict=True):
+        task.f[rows] = values
+        task.certificate = certify(task.problem, task.beta, task.f)
+        task.gap = task.certificate.kkt_gap
 
 
 def coarse_part(

@@ -99,6 +99,7 @@ class Task:
         self.gap = np.inf
         self.stalled = False
         self.done = False
+        self.is_settled = False  #: whether its certificate needs no further steps
         self.certificate: Certificate | None = None  #: of where it stands, if known
         self.working_set = np.empty(0, dtype=np.int64)
         self._new = self.working_set  #: positions of the latest members
@@ -260,7 +261,7 @@ def decompose(
     At most ``n_active`` are solved at once, with working sets of ``size`` variables.
     """
     size = max(2, min(size, gram.capacity))
-    waiting = list(tasks)
+    waiting = [task for task in tasks if not task.is_settled]
     active: list[Task] = []
 
     def still_active(some: list[Task]) -> list[Task]:

@@ -31,6 +31,13 @@ from mercer.runtime.threads import Threads, count_threads
 
 __all__ = ["CpuEngine"]
 
+# Up to this many samples, and multiplications for all their kernel values, products
+# with the Gram matrix take less time than waking threads for each of them.
+BRIEF_ROWS = 1024
+BRIEF_WORK = 2**25
+# Up to this many entries of samples, their products with weights do.
+BRIEF_ENTRIES = 2**17
+
 
 class CpuEngine(Engine):
     """Computes kernel values and solutions with threads.
@@ -53,6 +60,7 @@ class CpuEngine(Engine):
             count_threads(n_jobs)  # raises an error
         self._n_jobs = n_jobs
         self._threads: Threads | None = None
+        self._is_brief = False  #: whether what is asked first takes milliseconds only
         #: an array of one number that becomes 1 when the work is to end early
         self.stop = np.zeros(1, dtype=np.uint8)
 
@@ -75,7 +83,7 @@ class CpuEngine(Engine):
     def threads(self) -> Threads:
         """The threads; they start when they are first asked for."""
         if self._threads is None:
-            self._threads = Threads(self._n_jobs).__enter__()
+            self._threads = Threads(self._n_jobs, self._is_brief).__enter__()
             self._threads.stop = self.stop
         return self._threads
 
@@ -184,9 +192,13 @@ class CpuEngine(Engine):
                 return found
         return solve_plan(plan, settings, self.threads, progress)
 
-    def features(self, X: Any) -> Features:
-        """Return samples whose products with weights are computed in threads."""
-        return Features(X, self.map)
+    def features(self, X: Any, is_reused: bool = False) -> Features:
+        """Return samples whose products with weights are computed in threads.
+
+        ``is_reused`` says that there will be many of them.
+        """
+        self._is_brief = X.shape[0] * X.shape[1] <= BRIEF_ENTRIES
+        return Features(X, self.map, is_reused)
 
     def solve_linear(
         self,
@@ -215,8 +227,9 @@ class CpuEngine(Engine):
         progress : callable, default=None
             It is called with the tasks after each round.
         """
+        features = self.features(X, is_reused=True)
         return solve_linear(
-            self.features(X), problems, tol, max_iter, seed, self.stop, start, progress
+            features, problems, tol, max_iter, seed, self.stop, start, progress
         )
 
     def solve_l1(self, X: Any, **problem: Any) -> LinearFound:
@@ -273,6 +286,8 @@ class CpuEngine(Engine):
         work : int, default=0
             Bytes of this memory that are left to the caller.
         """
+        n, d = X.shape
+        self._is_brief = n <= BRIEF_ROWS and n * n * d <= BRIEF_WORK
         operand = self.operand(X, order)
         budget = self.memory(cache_size)
         return GramProduct(kernel, operand, budget, self.threads, work)

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from mercer.core.rounds import RowTable, gather_missing
 from mercer.core.smo import Rows
 from mercer.core.tiles import mirror, ranges, scatter_rows
-from mercer.engines.cpu.gaussian import Stretch, fill_rows, sides_of
 from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.teams import Stretch, fill_rows, sides_of
 from mercer.engines.cpu.tiles import (
     ENOUGH_TILES,
     SMALL_TILE,

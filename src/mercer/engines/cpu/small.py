@@ -5,7 +5,8 @@ waking a thread, planning tiles or limiting BLAS.  So the whole kernel matrix is
 computed in one piece in double precision, and what prediction derives from the support
 vectors is derived once for each machine.  Up to a certain size the plain pair of
 :mod:`mercer.kernels.pair` is quicker than the pair of tiles, which prepares samples
-for products of matrices.
+for products of matrices; but sums over columns that are not products or distances are
+always quicker in compiled code.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
 from mercer.engines.engine import Certified, Plan, Settings
 from mercer.kernels.base import Definiteness, Kernel
+from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.pair import Pair, Samples
 
 __all__ = [
@@ -58,6 +60,7 @@ MOST_VALUES = 2**19
 SUMS_AT_ONCE = 2**18
 # Up to this many differences of entries, the plain pair is quicker than that of tiles.
 MOST_DIFFERENCES = 100_000
+SUMS_OVER_COLUMNS = (AdditiveChi2, Chi2, Intersection)
 
 
 def is_small(plan: Plan, settings: Settings) -> bool:
@@ -151,11 +154,16 @@ def is_tiny(X: Any, n: int) -> bool:
     return X.shape[0] * X.shape[1] * n <= MOST_DIFFERENCES
 
 
+def _sums_over_columns(kernel: Kernel) -> bool:
+    """Tell whether a kernel needs sums that NumPy computes column by column."""
+    return any(isinstance(leaf, SUMS_OVER_COLUMNS) for leaf in kernel.leaves())
+
+
 def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     """Return all kernel values of samples in one piece, in double precision."""
     X = X.astype(np.float64, copy=False)
     n = X.shape[0]
-    if is_tiny(X, n):
+    if is_tiny(X, n) and not _sums_over_columns(kernel):
         samples = Samples(X)
         values = kernel.evaluate(Pair(samples, samples))
         # Products of a matrix with itself need not be symmetric to the last digit.
@@ -194,6 +202,7 @@ class Expansion:
         self.weights = weights
         self._operand: Operand | None = None
         self._is_warm = False
+        self._sums_over_columns = _sums_over_columns(kernel)
         parts = weights.dense_parts(slice(0, len(self.vectors)), np.dtype(np.float64))
         self._parts = [(part, weight) for part, _, weight in parts]
         #: where the columns of each part begin in the sums of all parts, then the end
@@ -229,7 +238,7 @@ class Expansion:
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the values of a few samples, shape (m, n_tasks)."""
         pair: Pair
-        if is_tiny(X, len(self.vectors)):
+        if is_tiny(X, len(self.vectors)) and not self._sums_over_columns:
             pair = Pair(Samples(X), self.vectors)
         else:
             if self._operand is None:

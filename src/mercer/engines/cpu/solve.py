@@ -19,6 +19,7 @@ from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
 from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
 from mercer.engines.cpu.certificates import (
     certifying_bytes,
+    exact_products,
     judged,
     kernel_values,
     products,
@@ -197,12 +198,9 @@ class _OnThreads:
             self._kernel, self._data, self._tasks, helpers, self._budget
         )
 
-    def exact(self, task: Task, rows: NDArray) -> NDArray:
+    def exact(self, some: Sequence[tuple[Task, NDArray]]) -> list[NDArray]:
         assert isinstance(self._data, Operand)
-        return products(
-            self._kernel, self._data, task, rows, self._threads, self._rest,
-            precise=True,
-        )  # fmt: skip
+        return exact_products(self._kernel, self._data, some, self._threads, self._rest)
 
     def solve_in_double(self, specs: Sequence[TaskSpec]) -> list[Solution]:
         assert isinstance(self._data, Operand)
@@ -298,6 +296,7 @@ def _prepare(
             decompose(gram, tasks, tol, max_iter, threads, size, n_active, progress)
             return
         after_each = None if progress is None else (lambda: progress(tasks))
+        todo = [task for task in tasks if not task.is_settled]
         if isinstance(gram, WholeGram) and solver in ("smo", *IN_MEMORY):
             room = divide(budget, _copy(gram, tasks, solver), min(len(tasks), WORKERS))
             threads.map(
@@ -305,12 +304,12 @@ def _prepare(
                     gram, task, solver, tol, max_iter, settings, threads.stop, room.each
                 ),
                 # The largest first, so that threads end at about the same time.
-                sorted(tasks, key=lambda task: -len(task.beta)),
+                sorted(todo, key=lambda task: -len(task.beta)),
                 after_each,
                 room.at_once if starts[-1] > TINY else 1,
             )
             return
-        for task in tasks:
+        for task in todo:
             _by_rows(gram, task, solver, tol, max_iter, threads.stop)
             if after_each is not None:
                 after_each()
@@ -379,7 +378,8 @@ def _solve_small(
     """Solve each task on its own matrix; tasks on the same samples share a matrix."""
     together: dict[tuple[int, ...], list[Task]] = {}
     for task in tasks:
-        together.setdefault(tuple(task.blocks), []).append(task)
+        if not task.is_settled:
+            together.setdefault(tuple(task.blocks), []).append(task)
 
     def solve(run: list[tuple[int, ...]]) -> None:
         for blocks, square in gram.squares(run):

@@ -24,12 +24,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.core.tiles import mirror, ranges
-from mercer.engines.cpu.gaussian import apply_sides, fill_triangle, sides_of
 from mercer.engines.cpu.pair import (
     Operand,
     TilePair,
     release_scratch,
     scratch_of_thread,
+)
+from mercer.engines.cpu.teams import (
+    Stretch,
+    apply_sides,
+    fill_rows,
+    fill_triangle,
+    sides_of,
 )
 from mercer.kernels.base import Kernel, OnColumns, evaluate_once
 from mercer.kernels.pair import columns_key
@@ -490,9 +496,14 @@ def kernel_matrix(
     def fill(rows: slice, columns: slice, k: int, values: NDArray) -> None:
         matrix[rows, columns] = values
 
-    height, width = USUAL.enough(*shape)
     workers = _if_worth_while(threads, left, right)
     tiles = Tiles(kernel, right, workers)
+    if workers is not None and (sides := sides_of(kernel, left, right)):
+        rows = np.arange(len(left))
+        everything = [Stretch(rows, rows, 0, len(right), 0)]
+        fill_rows(sides, everything, matrix.reshape(-1), tiles.team, USUAL.values)
+        return matrix
+    height, width = USUAL.enough(*shape)
     tiles.rectangle(left, fill, height, width, in_order=False)
     return matrix
 

@@ -159,9 +159,9 @@ class _OnCard:
             return self._values.errors(self.tasks, self._spare)
         return rounding_errors(self._plan.kernel, self._host, self.tasks, None)
 
-    def exact(self, task: Task, rows: NDArray) -> NDArray:
+    def exact(self, some: Sequence[tuple[Task, NDArray]]) -> list[NDArray]:
         assert isinstance(self._values, SampleValues)
-        return self._values.exact(task, rows, self._spare)
+        return [self._values.exact(task, rows, self._spare) for task, rows in some]
 
     def solve_in_double(self, specs: Sequence[TaskSpec]) -> list[Solution]:
         self._solver = None

@@ -37,6 +37,8 @@ __all__ = ["KMeans"]
 
 # Number of rows that a thread sums or centres at a time.
 PART = 2048
+# Up to this many multiplications, all distances are computed in the calling thread.
+BRIEF = 1_000_000
 
 
 @public("mercer")
@@ -184,7 +186,7 @@ class KMeans(
         progress = StepProgress(self, given, y, self.verbose)
         mean = np.zeros(X.shape[1])  # a sparse matrix stays as it is
         try:
-            with Threads(self.n_jobs) as threads:
+            with Threads(self.n_jobs, self._is_brief(X)) as threads:
                 if sparse.issparse(X):
                     norms = None
                     variance = float(np.mean(mean_variance_axis(X, axis=0)[1]))
@@ -246,6 +248,10 @@ class KMeans(
     def _validated(self, X: Any, **more: Any) -> Any:
         return validate_samples(self, X, accept_large_sparse=False, **more)
 
+    def _is_brief(self, X: Any) -> bool:
+        """Tell whether a pass over the samples takes less time than waking threads."""
+        return X.shape[0] * X.shape[1] * self.n_clusters <= BRIEF
+
     def _n_starts(self) -> int:
         is_text = isinstance(self.init, str)
         if not is_text and not callable(self.init):
@@ -301,7 +307,7 @@ class KMeans(
             # Inner products lose fewer digits if the origin is the mean of the centres.
             middle = centers.mean(axis=0).astype(X.dtype)
             X, centers = X - middle, centers - middle
-        with Threads(self.n_jobs) as threads:
+        with Threads(self.n_jobs, self._is_brief(X)) as threads:
             samples = Lloyd(X, weight, threads)
             return samples, samples.labels_of(centers), centers
 
@@ -350,7 +356,7 @@ class KMeans(
         float
         """
         samples, labels, centers = self._lloyd_of(X, sample_weight)
-        with Threads(self.n_jobs) as threads:
+        with Threads(self.n_jobs, self._is_brief(samples.X)) as threads:
             samples = Lloyd(samples.X, samples.weight, threads)
             return -samples.inertia(labels, centers)
 

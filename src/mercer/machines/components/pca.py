@@ -279,5 +279,5 @@ def _by_covariance(X: Any, mean: NDArray) -> tuple[NDArray, NDArray]:
         total -= X.shape[0] * np.outer(mean, mean)
     if not np.isfinite(total).all():
         return np.full(d, np.inf), np.eye(d)  # the caller checks the values
-    values, V = linalg.eigh(total, overwrite_a=True, check_finite=False)
+    values, V = np.linalg.eigh(total)
     return values[::-1], V[:, ::-1].T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg import solve as solve_general
 
 from mercer.engines.cpu.linear.features import GRAM_ROWS, Features
+from mercer.engines.cpu.linear.pool import Pool
 from mercer.engines.cpu.linear.problems import LinearProblems
 
 __all__ = ["Curvature", "Products", "conjugate_gradients"]
@@ -24,6 +26,11 @@ NARROW = 256
 # one free variable adds to it.  It makes the matrix definite where no variable of a
 # group is free, and is negligible elsewhere.
 LEAST_PENALTY = 1e-7
+# Matrices of features are computed and factorised in single precision if rounding
+# errors then change a direction by this fraction at most: directions need not be exact.
+LARGEST_ERROR = 0.1
+# With so many problems, each is a job of its own; threads share the columns of fewer.
+MANY_PROBLEMS = 4
 
 
 class Products:
@@ -37,13 +44,18 @@ class Products:
         self.sums: dict[int, NDArray] = {}  #: by problem, upper triangles
         self.inside: dict[int, NDArray] = {}  #: the variables that are in a sum
         self.weights: dict[int, NDArray] = {}  #: factors of the variables
+        self.dtypes: dict[int, Any] = {}  #: the precision of the products in a sum
 
     def weigh(self, c: int, weights: NDArray) -> None:
         """Set the factors of a problem; what was summed with others is forgotten."""
         if c in self.weights and not np.allclose(self.weights[c], weights, 1e-12, 0.0):
-            self.sums.pop(c, None)
-            self.inside.pop(c, None)
+            self.forget(c)
         self.weights[c] = weights
+
+    def forget(self, c: int) -> None:
+        """Forget the sum of a problem."""
+        self.sums.pop(c, None)
+        self.inside.pop(c, None)
 
 
 class Curvature:
@@ -63,9 +75,12 @@ class Curvature:
         self.features = features
         self.problems = problems
         self.size = features.d + problems.n_shifts
+        self._pools: dict[int, Pool] = {}
         products = products or Products()
+        self._kept = products
         self._products, self._inside = products.sums, products.inside
         self._relative = products.weights
+        self._norms = features.squared_norms() + problems.n_shifts * problems.value**2
         # The largest factor of each problem, by which the sums are to be multiplied.
         self._largest = np.ones(len(problems.p))
         for c, ridge in enumerate(problems.ridge):
@@ -111,14 +126,22 @@ class Curvature:
         if task.number in self._inside:
             changed = self._inside[task.number] != task.free
             new = min(free, int(np.count_nonzero(changed)))
+        missing = free
+        if task.number in self._pools:
+            rows = self.problems.row[task.free]
+            missing = self._pools[task.number].n_missing(rows)
         d = self.size
-        return new * d * d + d**3 / 3 < 2 * free * free * d + free**3 / 3
+        return new * d * d + d**3 / 3 < 2 * missing * free * d + free**3 / 3
 
     def _update(self, tasks: list[Any]) -> None:
         """Bring the products of features of all tasks up to date, in shared threads."""
         changes: list[tuple] = []
         for task in tasks:
             c = task.number
+            dtype = self._precision(task)
+            if self._kept.dtypes.get(c, dtype) != dtype:
+                self._kept.forget(c)
+            self._kept.dtypes[c] = dtype
             inside = self._inside.get(c)
             added, removed = task.free, None
             if inside is not None:
@@ -158,6 +181,24 @@ class Curvature:
                 return other.number
         return None
 
+    def _factor(self, task: Any) -> float:
+        """Return what the products of features are multiplied with."""
+        if self.problems.has_ridge:
+            return float(self._largest[task.number])
+        return float(1.0 / task.inverse)
+
+    def _precision(self, task: Any) -> Any:
+        """Return the precision in which the matrix of a task is computed.
+
+        Its smallest eigenvalue is at least 1, and its largest at most its trace.
+        """
+        if self.problems.has_fixed_sums:
+            return np.float64
+        weights = self._relative[task.number][task.free] ** 2
+        trace = weights @ self._norms[self.problems.row[task.free]]
+        error = self._factor(task) * float(trace) * np.finfo(np.float32).eps
+        return np.float32 if error <= LARGEST_ERROR else np.float64
+
     def _rows(self, c: int, variables: NDArray) -> NDArray:
         problems = self.problems
         return self.features.gather(
@@ -166,6 +207,7 @@ class Curvature:
             problems.value,
             problems.group[variables],
             problems.n_shifts,
+            self._kept.dtypes[c],
         )
 
     def _add_narrow(self, c: int, variables: NDArray, sign: float) -> None:
@@ -183,16 +225,13 @@ class Curvature:
             self._products[c] += sign * part
 
     def _add_panels(self, changes: list[tuple]) -> None:
-        """Add products of many features; threads share the columns."""
-        panels = [
-            slice(k, min(k + PANEL, self.size)) for k in range(0, self.size, PANEL)
-        ]
-        jobs = [
-            (panel, c) for panel in panels for c in {change[0] for change in changes}
-        ]
+        """Add products of many features; threads share the problems or the columns."""
+        numbers = sorted({change[0] for change in changes})
+        size = self.size if len(numbers) >= MANY_PROBLEMS else PANEL
+        panels = [slice(k, min(k + size, self.size)) for k in range(0, self.size, size)]
 
-        def add(job: tuple[slice, int]) -> None:
-            panel, c = job
+        def add(job: tuple[int, slice]) -> None:
+            c, panel = job
             upper = self._products[c][panel, panel.start :]
             for number, variables, _, sign in changes:
                 if number != c:
@@ -201,14 +240,23 @@ class Curvature:
                     Z = self._rows(c, variables[k : k + GRAM_ROWS])
                     upper += sign * (Z[:, panel].T @ Z[:, panel.start :])
 
-        self.features.run(add, sorted(jobs, key=lambda j: (j[1], j[0].start)), np.inf)
+        jobs = [(c, panel) for c in numbers for panel in panels]
+        self.features.run(add, jobs, np.inf)
 
     def _through_features(self, task: Any, gradient: NDArray) -> NDArray:
-        factor = self._largest[task.number]
-        if not self.problems.has_ridge:
-            factor = 1.0 / task.inverse
-        matrix = factor * self._products[task.number]
-        matrix[np.diag_indices(self.size)] += _penalties(self.problems, task, self.size)
+        factor = self._factor(task)
+        penalty = _penalties(self.problems, task, self.size)
+
+        def matrix() -> NDArray:
+            result = np.empty(
+                (self.size, self.size), dtype=self._kept.dtypes[task.number]
+            )
+            np.multiply(
+                factor, self._products[task.number], out=result, casting="same_kind"
+            )
+            result[np.diag_indices(self.size)] += penalty
+            return result
+
         return _solve_definite(matrix, -gradient)
 
     def _through_samples(self, task: Any, gradient: NDArray) -> NDArray:
@@ -223,22 +271,37 @@ class Curvature:
         scaled = -gradient / penalty
         if not len(free):
             return scaled
-        problems = self.problems
-        ridge = problems.ridge[task.number][free]
-        Z = self.features.gather(
-            problems.row[free],
-            np.ones(len(free)),
-            problems.value,
-            problems.group[free],
-            problems.n_shifts,
-        )
-        d = self.features.d
-        matrix = Z[:, :d] @ Z[:, :d].T
-        if problems.n_shifts:
-            shift = Z[:, d:]
-            matrix += (shift / penalty[d:]) @ shift.T
-        matrix[np.diag_indices(len(free))] += ridge + task.inverse
-        return scaled - (Z.T @ _solve_definite(matrix, Z @ scaled)) / penalty
+        problems, d = self.problems, self.features.d
+        row, group = problems.row[free], problems.group[free]
+        pool = self._pool_with(task.number, row)
+        places = pool.places(row)
+        shift = problems.value * (group[:, None] == np.arange(problems.n_shifts))
+        flat = problems.ridge[task.number][free] + task.inverse
+
+        def matrix() -> NDArray:
+            result = pool.products(places, flat)
+            if problems.n_shifts:
+                result += (shift / penalty[d:]) @ shift.T
+            return result
+
+        right = pool.dot(places, scaled[:d]) + shift @ scaled[d:]
+        found = _solve_definite(matrix, right)
+        scaled[:d] -= pool.combine(places, found)
+        scaled[d:] -= (found @ shift) / penalty[d:]
+        return scaled
+
+    def _pool_with(self, c: int, row: NDArray) -> Pool:
+        """Return a pool that has the samples of some rows.
+
+        Samples with very many features are not kept.
+        """
+        if self.features.d > MOST_DIRECT:
+            pool = Pool(self.features)
+        else:
+            pool = self._pools.get(c) or Pool(self.features)
+            self._pools[c] = pool
+        pool.include(np.unique(row))
+        return pool
 
 
 def _penalties(problems: LinearProblems, task: Any, size: int) -> NDArray:
@@ -251,12 +314,17 @@ def _penalties(problems: LinearProblems, task: Any, size: int) -> NDArray:
     return result
 
 
-def _solve_definite(matrix: NDArray, right: NDArray) -> NDArray:
-    """Solve with a symmetric matrix, of which the upper triangle is given."""
+def _solve_definite(make: Callable[[], NDArray], right: NDArray) -> NDArray:
+    """Solve with a symmetric matrix, of which ``make`` gives the upper triangle.
+
+    The matrix is overwritten, so it is made again where rounding errors have made it
+    indefinite.
+    """
     try:
-        return cho_solve(cho_factor(matrix, check_finite=False), right)
+        factor = cho_factor(make().T, lower=True, overwrite_a=True, check_finite=False)
+        return cho_solve(factor, right.astype(factor[0].dtype), check_finite=False)
     except np.linalg.LinAlgError:
-        # Rounding errors have made it indefinite.
+        matrix = make()
         full = np.triu(matrix) + np.triu(matrix, 1).T
         shift = 1e-12 * np.abs(matrix.diagonal()).max()
         full[np.diag_indices(len(full))] += shift

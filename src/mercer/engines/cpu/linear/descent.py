@@ -1,4 +1,4 @@
-"""Coordinate descent for sparse samples: problems in lanes, lanes in threads."""
+"""Coordinate descent: problems in lanes, lanes in threads."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.linear_descent import FEW_LANES, LANES, descend
+from mercer.core.linear_lanes import descend
 from mercer.core.linear_pieces import respond
-from mercer.engines.cpu.linear.features import Features
+from mercer.engines.cpu.linear.features import (
+    Features,
+    aligned_zeros,
+    lane_groups,
+    lanes,
+)
 from mercer.engines.cpu.linear.problems import LinearProblems
 
 __all__ = ["DescentTask", "coordinate_descent"]
@@ -50,10 +55,12 @@ def coordinate_descent(
     stop: NDArray,
     beta: NDArray | None = None,
     report: Callable[[list[DescentTask]], None] | None = None,
+    fall: float = np.inf,
 ) -> list[DescentTask]:
-    """Solve all problems, whose shifts must be penalised, within ``max_iter`` epochs.
+    """Solve all problems in up to ``max_iter`` epochs; shifts must be penalised.
 
-    ``features`` are sparse.
+    Epochs go on as long as each measurement finds the largest relative gap below
+    ``fall`` times what it was.
     """
     k, m = problems.p.shape
     start = np.zeros((k, m)) if beta is None else beta
@@ -65,6 +72,7 @@ def coordinate_descent(
     if problems.n_shifts:
         norms = norms + problems.value**2
     eps = np.full(k, FIRST_EPS)
+    before = np.inf
     while True:
         active = [task for task in tasks if not task.done]
         _measure(features, problems, active)
@@ -76,14 +84,15 @@ def coordinate_descent(
         if not active or stop[0]:
             return tasks
         left = max_iter - max(task.n_iter for task in active)
-        if left <= 0:
+        worst = max(task.gap / task.primal for task in active)
+        if left <= 0 or worst > fall * before:
             return tasks
-        lanes = [active[i : i + LANES] for i in range(0, len(active), LANES)]
+        before = worst
 
         def solve(some: list[DescentTask], left: int = left) -> None:
             _epochs(features, problems, some, norms, eps, left, seed, stop)
 
-        features.run(solve, lanes, np.inf)
+        features.run(solve, lane_groups(active), np.inf)
 
 
 def _epochs(
@@ -97,18 +106,17 @@ def _epochs(
     stop: NDArray,
 ) -> None:
     """Make epochs for problems side by side."""
-    X = features.X
     chosen = [task.number for task in tasks]
     k = len(chosen)
-    width = 1 if k == 1 else FEW_LANES if k <= FEW_LANES else LANES
+    w = lanes(np.array([task.w for task in tasks]))
+    width = w.shape[1]
     # Lanes that are not used have bounds of 0, and never move.
-    terms = np.zeros((problems.p.shape[1], 5, width))
     given = (problems.p, problems.lo, problems.hi, problems.ridge)
+    m = problems.p.shape[1]
+    terms = aligned_zeros(m, 5, width)
     for place, values in enumerate(given):
         terms[:, place, :k] = values[chosen].T
     terms[:, 4, :k] = np.array([task.beta for task in tasks]).T
-    w = np.zeros((features.d, width))
-    w[:, :k] = np.array([task.w for task in tasks]).T
     u = np.zeros(width)
     if problems.n_shifts:
         u[:k] = [task.u[0] for task in tasks]
@@ -116,8 +124,8 @@ def _epochs(
     state = np.array([seed + 1000003 * chosen[0] + tasks[0].n_iter], dtype=np.uint64)
     bound = eps[chosen].min()
     n_epochs, worst = descend(
-        X.data, X.indices, X.indptr, norms, w, u, value, terms, problems.row,
-        bound, min(AT_A_TIME, left), state, stop,
+        features.rows(), norms, w, u, value, terms, problems.row, bound,
+        min(AT_A_TIME, left), state, stop,
     )  # fmt: skip
     for i, task in enumerate(tasks):
         task.beta = terms[:, 4, i].copy()

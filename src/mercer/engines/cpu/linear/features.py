@@ -13,10 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer.core.linear_lanes import (
+    FEW_LANES,
+    LANES,
+    LINE,
+    Rows,
+    combine,
+    compress,
+    count_values,
+    score,
+    square,
+)
 from mercer.core.linear_pieces import gather_dense, gather_sparse
-from mercer.core.linear_products import sparse_combine, sparse_scores
 
-__all__ = ["Features", "Run", "in_turn"]
+__all__ = ["Features", "Run", "aligned_zeros", "in_turn", "lane_groups", "lanes"]
 
 #: applies a function to each of some items, perhaps in threads
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], list]
@@ -30,11 +40,48 @@ MOST_BLOCKS = 256
 GRAM_ROWS = 2048
 # Below this many multiplications, threads cost more than they save.
 LEAST_WORK = 400_000
+# Dense samples are compressed if at most this fraction of their values is not 0, which
+# makes passes over them faster.
+MOST_VALUES = 0.35
+# That fraction is first estimated on so many samples.
+ESTIMATED_ON = 64
+# Sums over samples are computed in about so many parts.
+PARTS_OF_SUMS = 4
 
 
 def in_turn(function: Callable[[Any], Any], items: Iterable[Any]) -> list:
     """Apply a function to each item in this thread."""
     return [function(item) for item in items]
+
+
+def aligned_zeros(*shape: int) -> NDArray[np.float64]:
+    """Return zeros that begin at a cache line, so that eight of them lie in one."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + LINE // 8)
+    skipped = -(room.ctypes.data // 8) % (LINE // 8)
+    return room[skipped : skipped + size].reshape(shape)
+
+
+def lanes(numbers: NDArray) -> NDArray[np.float64]:
+    """Return up to eight rows of numbers as columns, side by side.
+
+    There are one column, four or eight; unused ones are 0.
+    """
+    k, d = numbers.shape
+    result = aligned_zeros(d, 1 if k == 1 else FEW_LANES if k <= FEW_LANES else LANES)
+    result[:, :k] = numbers.T
+    return result
+
+
+def lane_groups(items: list) -> list[list]:
+    """Divide problems into groups that are solved side by side.
+
+    Up to two full groups are divided evenly, for two threads.
+    """
+    size = LANES
+    if FEW_LANES < len(items) <= 2 * LANES:
+        size = -(-len(items) // 2)
+    return [items[i : i + size] for i in range(0, len(items), size)]
 
 
 class Features:
@@ -47,19 +94,73 @@ class Features:
     ----------
     X : array or CSR matrix of shape (n, d)
     run : Run, default=in_turn
+    is_reused : bool, default=False
+        Whether there will be many passes, for which dense samples with many zeros are
+        worth compressing.
     """
 
-    def __init__(self, X: Any, run: Run = in_turn):
+    def __init__(self, X: Any, run: Run = in_turn, is_reused: bool = False):
         self.X = X
         self.n, self.d = X.shape
         self.is_sparse = sparse.issparse(X)
         self.n_values = X.nnz if self.is_sparse else self.n * self.d
+        self.blocks = self._divided()
+        self.run_in_threads = run
+        self._norms: NDArray | None = None
+        self._rows: Rows | None = None
+        if self.is_sparse:
+            self._rows = Rows(
+                X.data,
+                X.indices.astype(np.int32, copy=False),
+                X.indptr.astype(np.int64, copy=False),
+                False,
+            )
+        elif is_reused:
+            self._rows = self._compressed()
+            if self._rows is not None:
+                self.n_values = len(self._rows.data)
+                self.blocks = self._divided()
+
+    def _divided(self) -> list[slice]:
+        """Return blocks of samples."""
         per_row = max(1, self.n_values // max(1, self.n))
         rows = max(64, BLOCK_VALUES // per_row, -(-self.n // MOST_BLOCKS))
-        self.blocks = [
+        return [
             slice(first, min(first + rows, self.n)) for first in range(0, self.n, rows)
         ]
-        self.run_in_threads = run
+
+    def _compressed(self) -> Rows | None:
+        """Return the values of dense samples that are not 0, unless they are many."""
+        X = self.X
+        some = X[:: max(1, self.n // ESTIMATED_ON)]
+        if np.count_nonzero(some) > MOST_VALUES * some.size:
+            return None
+        indptr = np.zeros(self.n + 1, dtype=np.int64)
+        counts = indptr[1:]
+        self.run(
+            lambda b: count_values(X, b.start, b.stop, counts),
+            self.blocks,
+            self.n_values,
+        )
+        np.cumsum(counts, out=counts)
+        if indptr[-1] > MOST_VALUES * self.n_values:
+            return None
+        data = np.empty(indptr[-1], dtype=X.dtype)
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        self.run(
+            lambda b: compress(X, b.start, b.stop, indptr, data, indices),
+            self.blocks,
+            self.n_values,
+        )
+        return Rows(data, indices, indptr, False)
+
+    def rows(self) -> Rows:
+        """Return the samples one after the other, for coordinate descent."""
+        if self._rows is not None:
+            return self._rows
+        columns = np.arange(self.d, dtype=np.int32)
+        starts = self.d * np.arange(self.n + 1, dtype=np.int64)
+        return Rows(np.ascontiguousarray(self.X).reshape(-1), columns, starts, True)
 
     def run(self, function: Callable[[Any], Any], items: Any, work: float) -> list:
         """Apply a function to items, in threads if there is enough work.
@@ -73,17 +174,20 @@ class Features:
 
     def squared_norms(self) -> NDArray[np.float64]:
         """Return the squared length of each sample."""
-        X = self.X
-        if self.is_sparse:
-            squares = sparse.csr_array(
-                (X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape
-            )
-            return np.asarray(squares.sum(axis=1)).ravel()
+        if self._norms is None:
+            self._norms = self._squared_norms()
+        return self._norms
+
+    def _squared_norms(self) -> NDArray[np.float64]:
+        X, rows = self.X, self._rows
         result = np.empty(self.n)
 
         def fill(block: slice) -> None:
-            part = X[block].astype(np.float64, copy=False)
-            np.einsum("ij,ij->i", part, part, out=result[block])
+            if rows is not None:
+                square(rows, block.start, block.stop, result)
+            else:
+                part = X[block].astype(np.float64, copy=False)
+                np.einsum("ij,ij->i", part, part, out=result[block])
 
         self.run(fill, self.blocks, self.n_values)
         return result
@@ -94,16 +198,18 @@ class Features:
         if not weights.any():
             return result
         work = self.n_values * len(weights)
-        X = self.X
-        if self.is_sparse:
-            columns = np.ascontiguousarray(weights.T)
-            self.run(
-                lambda b: sparse_scores(
-                    X.data, X.indices, X.indptr, b.start, b.stop, columns, result
-                ),
-                self.blocks,
-                work,
-            )
+        X, rows = self.X, self._rows
+        if rows is not None:
+            groups = [
+                (lanes(weights[k : k + LANES]), result[k : k + LANES])
+                for k in range(0, len(weights), LANES)
+            ]
+
+            def products(block: slice) -> None:
+                for columns, out in groups:
+                    score(rows, block.start, block.stop, columns, out)
+
+            self.run(products, self.blocks, work)
             return result
 
         def fill(block: slice) -> None:
@@ -115,28 +221,31 @@ class Features:
 
     def combine(self, beta: NDArray) -> NDArray[np.float64]:
         """Return ``beta @ X``, shape (n_problems, d)."""
-        X = self.X
+        X, rows = self.X, self._rows
         total = np.zeros((len(beta), self.d))
         work = self.n_values * len(beta)
-        if self.is_sparse:
-            # Sums are as long as there are features: few blocks, added at once.
-            step = max(1, len(self.blocks) // 4)
-            groups = [
-                slice(part[0].start, part[-1].stop)
-                for part in (
+        if rows is not None:
+            # Sums are as long as there are features: few parts, added at once.
+            step = max(1, len(self.blocks) // PARTS_OF_SUMS)
+            parts = [
+                slice(some[0].start, some[-1].stop)
+                for some in (
                     self.blocks[k : k + step] for k in range(0, len(self.blocks), step)
                 )
             ]
 
-            def add(block: slice) -> NDArray:
-                sums = np.zeros((self.d, len(beta)))
-                sparse_combine(
-                    X.data, X.indices, X.indptr, block.start, block.stop, beta, sums
-                )
+            def add(part: slice) -> list[NDArray]:
+                sums = []
+                for k in range(0, len(beta), LANES):
+                    own = beta[k : k + LANES]
+                    sums.append(lanes(np.zeros((len(own), self.d))))
+                    combine(rows, part.start, part.stop, own, sums[-1])
                 return sums
 
-            for sums in self.run(add, groups, work):
-                total += sums.T
+            for found in self.run(add, parts, work):
+                for k, sums in enumerate(found):
+                    own = total[k * LANES : (k + 1) * LANES]
+                    own += sums[:, : len(own)].T
             return total
 
         def product(block: slice) -> NDArray:
@@ -153,9 +262,10 @@ class Features:
         value: float = 0.0,
         place: NDArray | None = None,
         n_shifts: int = 0,
-    ) -> NDArray[np.float64]:
+        dtype: Any = np.float64,
+    ) -> NDArray:
         """Return weighted samples as dense rows, with ``n_shifts`` more columns."""
-        out = np.empty((len(rows), self.d + n_shifts))
+        out = np.empty((len(rows), self.d + n_shifts), dtype=dtype)
         if place is None:
             place = np.zeros(len(rows), dtype=np.int64)
         X = self.X

@@ -35,7 +35,7 @@ from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.runtime.validation import check_finite
 
-__all__ = ["SUM_ERROR", "NewtonTask", "newton"]
+__all__ = ["AFTER_DESCENT", "SUM_ERROR", "NewtonTask", "newton"]
 
 # The smoothed problem is solved well enough when this fraction of the gap is its own.
 INNER_PART = 0.5
@@ -44,8 +44,11 @@ GROWTH = 3.0
 # Largest sigma, in units of the largest coefficient: rounding errors of decision values
 # are multiplied with it.
 LARGEST_SIGMA = 1e5
-# Factor of the first sigma where coefficients are given.
-WARM = 30.0
+# Factors of the first sigma: where weights and coefficients come from coordinate
+# descent, where only weights are given, and where coefficients come from another fit.
+AFTER_DESCENT = 10.0
+AFTER_WEIGHTS = 3.0
+AFTER_A_FIT = 30.0
 # Sums of groups may be off by this fraction of the mass.
 SUM_ERROR = 1e-10
 
@@ -96,15 +99,17 @@ def newton(
     beta: NDArray | None = None,
     report: Callable[[list[NewtonTask]], None] | None = None,
     products: Products | None = None,
+    trust: float = AFTER_A_FIT,
 ) -> list[NewtonTask]:
     """Solve all problems from given weights or coefficients, or from 0.
 
     ``rule`` decides when a problem is solved; ``max_iter`` is the largest number of
     rounds. Decision values follow the weights from round to round. A problem that seems
     solved gets one more round, in which they are computed afresh. ``products`` are
-    those of a solution with another C.
+    those of a solution with another C. ``trust`` says how close to given coefficients
+    the first steps stay: it is the factor of the first sigma.
     """
-    solver = _Newton(features, problems, weights, shifts, beta, products)
+    solver = _Newton(features, problems, weights, shifts, beta, products, trust)
     tasks = solver.tasks
     active = tasks
     for number in range(1, max(max_iter, 1) + 1):
@@ -135,6 +140,7 @@ class _Newton:
         shifts: NDArray | None,
         beta: NDArray | None,
         products: Products | None,
+        trust: float,
     ):
         self.features = features
         self.problems = problems
@@ -148,8 +154,9 @@ class _Newton:
         self.bounds = np.where(bounds > 0, bounds, 1.0)
         sigma = self._first_sigma()
         if beta is not None:
-            # These coefficients are known to be good: stay close to them.
-            sigma = WARM * sigma
+            sigma = trust * sigma
+        elif weights is not None:
+            sigma = AFTER_WEIGHTS * sigma
         weights = np.zeros((k, d)) if weights is None else weights
         shifts = np.zeros((k, e)) if shifts is None else shifts
         scores = (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mercer.engines.cpu.linear.curvature import MOST_DIRECT, Products
 from mercer.engines.cpu.linear.descent import coordinate_descent
 from mercer.engines.cpu.linear.features import Features
-from mercer.engines.cpu.linear.newton import SUM_ERROR, newton
+from mercer.engines.cpu.linear.newton import AFTER_DESCENT, SUM_ERROR, newton
 from mercer.engines.cpu.linear.problems import LinearProblems
 
 __all__ = ["LinearFound", "Start", "solve_linear"]
@@ -21,6 +21,16 @@ SAMPLES_PER_FEATURE = 16
 # It begins with one of so many samples, and solves that problem roughly.
 ONE_OF = 8
 ROUGH = 0.02
+# With this many features and more, coordinate descent visits so many samples for each
+# feature before Newton's method begins: squared losses need few of Newton's steps.
+MANY_FEATURES = 256
+VISITS = 1000
+VISITS_IF_SQUARED = 250
+# These are at most and at least so many epochs.
+MOST_EPOCHS = 200
+LEAST_EPOCHS = 3
+# From the coefficients of another fit, epochs go on while gaps fall as fast as this.
+FAST = 0.3
 # Coordinate descent that has not ended after so many epochs leaves the rest to
 # Newton's method, whose steps cost more and do not slow down.
 SLOW = 200
@@ -89,12 +99,13 @@ def solve_linear(
     def is_solved(task: Any) -> bool:
         return task.gap <= tol * task.primal
 
-    if _takes_descent(features, problems):
-        limit = min(max_iter, SLOW)
+    limit = _n_epochs(features, problems, max_iter, start)
+    if limit:
+        beta = None if start is None else _clipped(start.beta, problems)
+        fall = np.inf if beta is None or _is_wide(features) else FAST
         tasks: list[Any] = coordinate_descent(
-            features, problems, is_solved, limit, seed, stop,
-            None if start is None else _clipped(start.beta, problems), report,
-        )  # fmt: skip
+            features, problems, is_solved, limit, seed, stop, beta, report, fall
+        )
         left = max_iter - max(task.n_iter for task in tasks)
         if not all(task.done for task in tasks) and left > 0 and not stop[0]:
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
@@ -136,13 +147,33 @@ def _hindrance(tasks: list[Any]) -> str:
     )
 
 
-def _takes_descent(features: Features, problems: LinearProblems) -> bool:
-    """Tell whether coordinate descent is the faster way.
+def _is_wide(features: Features) -> bool:
+    """Tell whether samples are sparse, with too many features for matrices of them."""
+    return features.is_sparse and features.d > MOST_DIRECT
 
-    Single coordinates cannot keep fixed sums, which an unpenalised intercept needs.
+
+def _n_epochs(
+    features: Features, problems: LinearProblems, max_iter: int, start: Start | None
+) -> int:
+    """Return how many epochs of coordinate descent come before Newton's method.
+
+    On wide sparse samples, coordinate descent is the faster way.  Elsewhere, some
+    epochs bring Newton's method close to the solution; they need coefficients, or none
+    at all.  Single coordinates cannot keep fixed sums, which an unpenalised intercept
+    needs.
     """
-    is_free = problems.penalty or not problems.n_shifts
-    return bool(features.is_sparse and features.d > MOST_DIRECT and is_free)
+    if problems.has_fixed_sums:
+        return 0
+    if _is_wide(features):
+        return min(SLOW, max_iter)
+    has_weights_only = (
+        start is not None and start.weights is not None and start.beta is None
+    )
+    if has_weights_only or features.d < MANY_FEATURES:
+        return 0
+    visits = VISITS_IF_SQUARED if problems.has_ridge else VISITS
+    epochs = min(MOST_EPOCHS, max_iter // 2, visits * features.d // features.n)
+    return epochs if epochs >= LEAST_EPOCHS else 0
 
 
 def _finish(
@@ -167,6 +198,7 @@ def _finish(
         np.array([task.u for task in rest]),
         np.array([task.beta for task in rest]),
         report,
+        trust=AFTER_DESCENT,
     )
     result = list(tasks)
     for before, task in zip(rest, found, strict=True):

@@ -1,7 +1,7 @@
-"""Gaussian kernel values by a team of threads that run no Python between tiles.
+"""Kernel values by a team of threads that run no Python between tiles.
 
-This is a faster way to the same values as :mod:`mercer.engines.cpu.tiles`, for the
-kernel that is used most, on dense samples.  It does not know where it is not faster:
+This is a faster way to the same values as :mod:`mercer.engines.cpu.tiles`, for kernels
+whose formula is known, on dense samples.  It does not know where it is not faster:
 :func:`sides_of` returns None where kernels have to be asked tile by tile.
 """
 
@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from mercer.core.gaussian_tiles import (
+from mercer.core.formula_tiles import (
     COLUMNS,
     ROWS,
+    Formula,
     Left,
     Right,
     Room,
-    apply_gaussian,
-    fill_gaussian_rows,
-    fill_gaussian_triangle,
+    apply_formula,
+    fill_formula_rows,
+    fill_formula_triangle,
 )
 from mercer.core.strips import GROUP, width
 from mercer.core.tiles import ranges
+from mercer.engines.cpu.formula import Notes, noted
 from mercer.engines.cpu.pair import Operand, scratch_of_thread
 from mercer.engines.cpu.zeros import MostlyZeros
 from mercer.kernels.base import Kernel
-from mercer.kernels.radial import RBF
 
 __all__ = [
     "Sides",
@@ -45,8 +45,10 @@ __all__ = [
 # fewer columns than this, because its rows are brought into the frame only for it.
 JOBS = 96
 LEAST_COLUMNS = 512
-# Rows of a job, where there are few.
+# Rows of a job, where there are few.  Sums over features bring their columns into
+# another order for each job, so that more rows have to share that work.
 LEAST_ROWS = 32
+LEAST_ROWS_OF_SUMS = 64
 # For fewer values threads hardly matter, and the code need not be compiled.
 LEAST_VALUES = 500_000
 
@@ -55,59 +57,92 @@ Team = Callable[[Callable[[], None], int], None]
 
 
 class Sides(NamedTuple):
-    """Both sides of Gaussian kernel values, ready for compiled code."""
+    """A formula and both sides of its values, ready for compiled code."""
 
+    formula: Formula
     left: Left
     right: Right
-    gamma: float
+    over_features: int | None  #: 1 if the formula has sums over features
 
     @property
     def dtype(self) -> np.dtype:
         """The floating-point type of the values."""
         return self.right.norms.dtype
 
+    @property
+    def n_columns(self) -> int:
+        """The number of rows of the right-hand side."""
+        return max(len(self.right.plain), len(self.right.norms))
+
+    def some_rows(self, index: NDArray) -> Sides:
+        """Return the same with some rows of the left-hand side, in any order."""
+        left = self.left
+        chosen = left._replace(
+            rows=left.rows[index], factors=np.ascontiguousarray(left.factors[:, index])
+        )
+        return self._replace(left=chosen)
+
     def room(self, wide: int, n_sums: int = 0) -> Room:
         """Return scratch memory of the calling thread."""
         scratch = scratch_of_thread()
         d = len(self.left.active)
+        plain = self.left.X.shape[1] if len(self.right.plain) else 0
 
         def some(count: int, dtype: Any) -> NDArray:
             return scratch.empty((1, count), dtype)[0]
 
         return Room(
-            some(ROWS * wide, self.dtype),
+            some(self.formula.n_registers * ROWS * wide, self.dtype),
             some(ROWS * d + GROUP, self.dtype),
             some(ROWS // GROUP * d + 1, np.uint16),
+            some(ROWS * plain, self.dtype),
             some(ROWS * n_sums, self.dtype),
         )
 
 
 def sides_of(kernel: Kernel, left: Operand, right: Operand) -> Sides | None:
     """Return both sides, or None if compiled code cannot compute the values alone."""
-    if type(kernel) is not RBF or left.dtype != right.dtype:
-        return None
     if len(left) * len(right) < LEAST_VALUES:
         return None
-    X, order = left.stored()
-    if sparse.issparse(X) or sparse.issparse(right.stored()[0]):
+    found = noted(kernel, left, right)
+    if found is None:
         return None
-    gamma = float(kernel.gamma)
-    frame = right.frame(gamma, right.dtype)
-    if frame.active is None or frame.dtype != right.dtype or not len(frame.active):
-        return None
-    rows = np.arange(len(left)) if order is None else order
-    framed = right.framed(frame)
-    matrix, norms = framed.matrix, framed.norms
-    strips = np.empty((0, 1, width(norms.dtype)), dtype=norms.dtype)
-    center = frame.center
-    if isinstance(framed.matrix, MostlyZeros):
-        strips = framed.matrix.strips()
-        matrix = np.empty((0, 0), dtype=norms.dtype)
-    if center is None:
-        center = np.empty(0, dtype=norms.dtype)
-    return Sides(
-        Left(X, rows, center, frame.active), Right(matrix, strips, norms), gamma
+    formula, notes, sums = found
+    return Sides(formula, _left_side(notes), _right_side(notes), 1 if sums else None)
+
+
+def _left_side(notes: Notes) -> Left:
+    X, order = notes.left.stored()
+    frame, dtype = notes.frame, notes.dtype
+    rows = np.arange(len(X)) if order is None else order
+    center, active = np.empty(0, dtype=dtype), np.empty(0, dtype=np.int64)
+    if frame is not None:
+        assert frame.active is not None
+        active = frame.active
+        if frame.center is not None:
+            center = frame.center
+    return Left(X, rows, center, active, _stacked(notes.row_factors, notes.left))
+
+
+def _right_side(notes: Notes) -> Right:
+    dtype = notes.dtype
+    plain = matrix = np.empty((0, 0), dtype=dtype)
+    strips = np.empty((0, 1, width(dtype)), dtype=dtype)
+    norms = np.empty(0, dtype=dtype)
+    if notes.needs_plain:
+        plain = notes.right.X
+    if notes.frame is not None:
+        matrix, norms = notes.right.framed(notes.frame)
+        if isinstance(matrix, MostlyZeros):
+            strips = matrix.strips()
+            matrix = np.empty((0, 0), dtype=dtype)
+    return Right(
+        plain, matrix, strips, norms, _stacked(notes.column_factors, notes.right)
     )
+
+
+def _stacked(factors: list[NDArray], side: Operand) -> NDArray:
+    return np.array(factors, dtype=side.dtype).reshape(len(factors), len(side))
 
 
 def _together(team: Team, jobs: NDArray, work: Callable[[NDArray], None]) -> None:
@@ -120,9 +155,9 @@ def _together(team: Team, jobs: NDArray, work: Callable[[NDArray], None]) -> Non
         raise
 
 
-def _wide(values: int) -> int:
-    """Return how many columns tiles of so many values have."""
-    return int(np.clip(values // ROWS, 1, COLUMNS))
+def _wide(sides: Sides, values: int) -> int:
+    """Return how many columns tiles have, if all registers have so many values."""
+    return int(np.clip(values // (ROWS * sides.formula.n_registers), 1, COLUMNS))
 
 
 class Stretch(NamedTuple):
@@ -158,16 +193,15 @@ def fill_rows(
         return
     rows = np.concatenate([s.rows for s in stretches])
     slots = np.concatenate([s.slots for s in stretches])
-    left = sides.left._replace(rows=sides.left.rows[rows])
-    table, wide = np.array(jobs), _wide(values)
+    chosen = sides.some_rows(rows)
+    table, wide = np.array(jobs), _wide(sides, values)
     _together(
         team,
         table,
-        lambda counter: fill_gaussian_rows(
-            counter, table, left, sides.right, sides.gamma, slots, pool, wide,
-            sides.room(wide),
+        lambda counter: fill_formula_rows(
+            counter, table, *chosen, slots, pool, wide, sides.room(wide)
         ),
-    )  # fmt: skip
+    )
 
 
 def fill_triangle(sides: Sides, matrix: NDArray, team: Team, values: int) -> None:
@@ -180,11 +214,11 @@ def fill_triangle(sides: Sides, matrix: NDArray, team: Team, values: int) -> Non
         for rows in ranges(0, n, ROWS, even=False)
         for part in ranges(rows.start, n, columns, even=False)
     ]
-    table, wide = np.array(jobs), _wide(values)
+    table, wide = np.array(jobs), _wide(sides, values)
     _together(
         team,
         table,
-        lambda counter: fill_gaussian_triangle(
+        lambda counter: fill_formula_triangle(
             counter, table, *sides, matrix, wide, sides.room(wide)
         ),
     )
@@ -203,8 +237,8 @@ def apply_sides(
     ``parts(columns)`` returns stretches within some columns, the tasks they take part
     in, and their weights.  Sums of parts take at most ``room`` bytes.
     """
-    m, n = len(sides.left.rows), len(sides.right.norms)
-    wide = _wide(values)
+    m, n = len(sides.left.rows), sides.n_columns
+    wide = _wide(sides, values)
     pieces, weights, tasks = [], [], []
     at = at_task = most = 0
     for columns in ranges(0, n, wide, even=False):
@@ -217,7 +251,8 @@ def apply_sides(
             most = max(most, len(used))
     if not pieces:
         return np.zeros((m, n_tasks))
-    height = int(np.clip(-(-m // JOBS), LEAST_ROWS, ROWS))
+    least = LEAST_ROWS if sides.over_features is None else LEAST_ROWS_OF_SUMS
+    height = int(np.clip(-(-m // JOBS), least, ROWS))
     strips = ranges(0, m, height)
     # Where strips are few, several threads share one: each adds up a part of it.
     count = min(JOBS // len(strips), len(pieces), room // (8 * m * n_tasks))
@@ -234,7 +269,7 @@ def apply_sides(
     _together(
         team,
         table,
-        lambda counter: apply_gaussian(
+        lambda counter: apply_formula(
             counter, table, *sides, *about, sums, sides.room(wide, most)
         ),
     )

@@ -1,13 +1,15 @@
-r"""Dual coordinate descent for sparse samples, several problems at a time.
+r"""Passes over samples that serve several problems at a time.
 
-The dual problem of :mod:`mercer.core.linear_pieces` is solved one variable after the
-other: with the gradient :math:`G = w \cdot x + p + r\beta`, a variable becomes
+The problems of one-vs-rest have the same samples.  Their weights for one feature lie
+side by side, in *lanes*, and one visit of a sample serves all of them: to compute
+decision values (:func:`score`), to add up samples (:func:`combine`), or to descend.
+
+Dual coordinate descent (:func:`descend`) solves the dual problem of
+:mod:`mercer.core.linear_pieces` one variable after the other: with the gradient
+:math:`G = w \cdot x + p + r\beta`, a variable becomes
 :math:`\beta - G / (\|x\|^2 + r)`, clipped to its bounds, and the weights
-:math:`w = X^T \beta` follow.  The problems of one-vs-rest have the same samples.  Their
-weights for one feature lie side by side, and one visit of a sample changes all of them.
-
-Variables at a bound whose gradient is far on the right side are set aside until the
-others are solved.
+:math:`w = X^T \beta` follow.  Variables at a bound whose gradient is far on the right
+side are set aside until the others are solved.
 
 References
 ----------
@@ -15,17 +17,50 @@ Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for
 large-scale linear SVM", ICML 2008.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from llvmlite import ir
 
 from mercer.core.jit import cgutils, intrinsic, jit, types
 
-__all__ = ["FEW_LANES", "LANES", "descend"]
+__all__ = [
+    "FEW_LANES",
+    "LANES",
+    "Rows",
+    "combine",
+    "compress",
+    "count_values",
+    "descend",
+    "score",
+    "square",
+]
 
 # Problems that are solved together: as many numbers as a cache line holds, or half of
 # that.
 LANES = 8
 FEW_LANES = 4
+# A cache line, in bytes.
+LINE = 64
+# Samples are asked for so many visits before they are needed.
+AHEAD = 2
+
+
+class Rows(NamedTuple):
+    """Samples, one after the other, each with the numbers of its columns."""
+
+    data: Any  #: values, in single or double precision
+    indices: Any  #: columns of the values, int32
+    indptr: Any  #: where each sample begins and ends, int64
+    is_full: bool  #: whether samples have all columns; ``indices`` names them once
+
+
+@jit
+def _sample(rows, i):
+    """Return the values and the columns of a sample."""
+    first, end = rows.indptr[i], rows.indptr[i + 1]
+    start = 0 if rows.is_full else first
+    return rows.data[first:end], rows.indices[start : start + end - first]
 
 
 @jit
@@ -131,25 +166,155 @@ def _make_add(lanes):
     return add
 
 
+@intrinsic
+def _ask_for(typing_context, array, first, end):
+    """Ask the memory for the numbers from ``first`` to ``end`` of an array."""
+
+    def write(context, builder, signature, args):
+        kind = signature.args[0]
+        numbers = context.make_array(kind)(context, builder, args[0])
+        size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        byte, word, long = (ir.IntType(bits) for bits in (8, 32, 64))
+        place = builder.bitcast(numbers.data, byte.as_pointer())
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte.as_pointer(), word, word, word]),
+            "llvm.prefetch.p0i8",
+        )
+        # For reading, to be kept in the nearest cache, and not code but data.
+        flags = [ir.Constant(word, flag) for flag in (0, 3, 1)]
+        start, stop = (builder.mul(arg, ir.Constant(long, size)) for arg in args[1:])
+        step = ir.Constant(long, LINE)
+        with cgutils.for_range_slice(builder, start, stop, step, long) as (byte_, _):
+            builder.call(function, [builder.gep(place, [byte_]), *flags])
+        return context.get_dummy_value()
+
+    return types.none(array, types.int64, types.int64), write
+
+
 _dot_eight, _dot_four = _make_dot(LANES), _make_dot(FEW_LANES)
 _add_eight, _add_four = _make_add(LANES), _make_add(FEW_LANES)
 
 
 @jit
-def _dot_one(data, indices, w, G):
-    """Add the product of a sample with one column of weights to ``G``."""
-    total = 0.0
-    for k in range(len(data)):
-        total += data[k] * w[indices[k], 0]
-    G[0] += total
+def _dot(x, columns, w, line, is_full, G):
+    """Add the products of a sample with the columns of weights to ``G``.
+
+    ``line`` has the same weights as ``w``, one after the other, for a single problem.
+    """
+    if len(G) == LANES:
+        _dot_eight(x, columns, w, G)
+    elif len(G) == FEW_LANES:
+        _dot_four(x, columns, w, G)
+    else:
+        total = 0.0
+        if is_full:
+            for k in range(len(x)):
+                total += x[k] * line[k]
+        else:
+            for k in range(len(x)):
+                total += x[k] * line[columns[k]]
+        G[0] += total
 
 
 @jit
-def _add_one(data, indices, w, change):
-    """Add a multiple of a sample to one column of weights."""
-    step = change[0]
-    for k in range(len(data)):
-        w[indices[k], 0] += data[k] * step
+def _add(x, columns, w, line, is_full, change):
+    """Add a multiple of a sample to each of the columns of weights."""
+    if len(change) == LANES:
+        _add_eight(x, columns, w, change)
+    elif len(change) == FEW_LANES:
+        _add_four(x, columns, w, change)
+    elif is_full:
+        for k in range(len(x)):
+            line[k] += x[k] * change[0]
+    else:
+        for k in range(len(x)):
+            line[columns[k]] += x[k] * change[0]
+
+
+@jit
+def score(rows, first, end, w, out):
+    """Set ``out[c, i]`` to the products of samples ``first`` to ``end`` with weights.
+
+    ``w`` has shape (n_features, lanes) with one lane, four or eight; ``out`` has a row
+    for each problem, and at most as many rows as there are lanes.
+    """
+    G = np.empty(w.shape[1])
+    line = w.reshape(w.size)
+    if len(G) == 1 and not rows.is_full:
+        data, indices, indptr = rows.data, rows.indices, rows.indptr
+        for i in range(first, end):
+            total = 0.0
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * line[indices[k]]
+            out[0, i] = total
+        return
+    for i in range(first, end):
+        x, columns = _sample(rows, i)
+        G[:] = 0.0
+        _dot(x, columns, w, line, rows.is_full, G)
+        for c in range(len(out)):
+            out[c, i] = G[c]
+
+
+@jit
+def combine(rows, first, end, beta, w):
+    """Add ``beta[c, i]`` times each sample i of a range to column c of ``w``.
+
+    The shapes are those of :func:`score`.
+    """
+    own = np.zeros(w.shape[1])
+    line = w.reshape(w.size)
+    if len(own) == 1 and not rows.is_full:
+        data, indices, indptr = rows.data, rows.indices, rows.indptr
+        for i in range(first, end):
+            factor = beta[0, i]
+            if factor != 0.0:
+                for k in range(indptr[i], indptr[i + 1]):
+                    line[indices[k]] += data[k] * factor
+        return
+    for i in range(first, end):
+        is_used = False
+        for c in range(len(beta)):
+            own[c] = beta[c, i]
+            is_used |= own[c] != 0.0
+        if is_used:
+            x, columns = _sample(rows, i)
+            _add(x, columns, w, line, rows.is_full, own)
+
+
+@jit
+def square(rows, first, end, out):
+    """Set the squared lengths of samples ``first`` to ``end``."""
+    data, indptr = rows.data, rows.indptr
+    for i in range(first, end):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            value = np.float64(data[k])
+            total += value * value
+        out[i] = total
+
+
+@jit
+def count_values(X, first, end, counts):
+    """Set the number of values other than 0 of some rows of a dense array."""
+    for i in range(first, end):
+        x, count = X[i], 0
+        for j in range(len(x)):
+            count += x[j] != 0.0
+        counts[i] = count
+
+
+@jit
+def compress(X, first, end, indptr, data, indices):
+    """Copy the values other than 0 of some rows, and their columns."""
+    for i in range(first, end):
+        x, place = X[i], indptr[i]
+        for j in range(len(x)):
+            if x[j] != 0.0:
+                data[place] = x[j]
+                indices[place] = j
+                place += 1
 
 
 @jit
@@ -180,9 +345,7 @@ def _move(G, norm, lo, hi, ridge, beta, old_high, old_low, high, low, change):
 
 
 @jit
-def descend(
-    data, indices, indptr, norms, w, u, value, terms, row, eps, most_epochs, state, stop
-):
+def descend(rows, norms, w, u, value, terms, row, eps, most_epochs, state, stop):
     """Make epochs until the projected gradient of all problems is within ``eps``.
 
     ``w`` has shape (n_features, lanes) with one lane, four or eight.  ``terms`` has
@@ -193,6 +356,7 @@ def descend(
     m, _, lanes = terms.shape
     order = np.arange(m)
     count = m
+    line = w.reshape(w.size)
     G = np.empty(lanes)
     change = np.empty(lanes)
     # Bounds of the projected gradient in the epoch before, and in this one.
@@ -209,18 +373,20 @@ def descend(
         while s < count:
             v = order[s]
             i = row[v]
-            x = data[indptr[i] : indptr[i + 1]]
-            columns = indices[indptr[i] : indptr[i + 1]]
+            if s + AHEAD < count:
+                # Visits in random order would wait for the memory.
+                later = order[s + AHEAD]
+                begin, end = rows.indptr[row[later]], rows.indptr[row[later] + 1]
+                _ask_for(rows.data, begin, end)
+                if not rows.is_full:
+                    _ask_for(rows.indices, begin, end)
+                _ask_for(terms, later * 5 * lanes, (later + 1) * 5 * lanes)
+            x, columns = _sample(rows, i)
             p, lo, hi = terms[v, 0], terms[v, 1], terms[v, 2]
             ridge, beta = terms[v, 3], terms[v, 4]
             for c in range(lanes):
                 G[c] = p[c] + ridge[c] * beta[c] + value * u[c]
-            if lanes == LANES:
-                _dot_eight(x, columns, w, G)
-            elif lanes == FEW_LANES:
-                _dot_four(x, columns, w, G)
-            else:
-                _dot_one(x, columns, w, G)
+            _dot(x, columns, w, line, rows.is_full, G)
             moves, aside = _move(
                 G, norms[i], lo, hi, ridge, beta, old_high, old_low, high, low, change
             )
@@ -229,12 +395,7 @@ def descend(
                 order[s], order[count] = order[count], order[s]
                 continue
             if moves:
-                if lanes == LANES:
-                    _add_eight(x, columns, w, change)
-                elif lanes == FEW_LANES:
-                    _add_four(x, columns, w, change)
-                else:
-                    _add_one(x, columns, w, change)
+                _add(x, columns, w, line, rows.is_full, change)
                 for c in range(lanes):
                     u[c] += value * change[c]
             s += 1
