@@ -236,11 +236,18 @@ DRAWING_CHANGES: dict[str, Change] = {
 # Photographs in colour, 32 x 32 pixels or so.
 COLOUR_GRADIENTS = HOG(8, 2, 18, "L1-sqrt", True, True)
 SMALL_PIECES, PIECES = (
-    make_pipeline(PatchFeatures(side, 800, 3, random_state=0), StandardScaler())
+    make_pipeline(
+        PatchFeatures(side, 800, 3, square_root=side == 6, random_state=0),
+        StandardScaler(),
+    )
     for side in (6, 8)
 )
 PHOTOGRAPHS = Recipe(
-    {"hog": COLOUR_GRADIENTS}, {"hog": 2.0}, copied="all", words=("gradients",)
+    {"hog": COLOUR_GRADIENTS},
+    {"hog": 2.0},
+    copied="all",
+    C=10.0,
+    words=("gradients",),
 )
 PHOTOGRAPH_CHANGES: dict[str, Change] = {
     "learnt patches": {
@@ -249,12 +256,12 @@ PHOTOGRAPH_CHANGES: dict[str, Change] = {
             "patches6": SMALL_PIECES,
             "patches8": PIECES,
         },
-        "weights": {"hog": 0.5, "patches6": 0.5, "patches8": 0.5},
+        "weights": {"hog": 0.8, "patches6": 0.5, "patches8": 0.5},
     },
+    **MACHINES,
     "colours": lambda recipe: {
         "views": {**recipe.views, "colours": ColourHistogram()},
         "weights": {**recipe.weights, "colours": 0.2},
     },
-    **MACHINES,
     "mirrored copies": mirrored,
 }
