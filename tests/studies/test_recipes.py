@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from mercer.datasets import stratified_folds
-from mercer.images import HOG, Deskew, Distort, PatchFeatures
+from mercer.images import HOG, Distort, PatchFeatures
 from mercer.studies import features, recipes
 from mercer.studies.features import Compressed, MeanDistance, Notebook, Remembered
 from mercer.studies.recipes import (
@@ -133,6 +133,17 @@ def test_other_machines_for_several_classes(multiclass, digits):
     assert (model.predict(X[200:]) == y[200:]).mean() > 0.9
 
 
+def test_patches_are_deskewed_as_the_gradients_are():
+    plain = recipes.with_strokes(DRAWINGS)
+    assert plain["weights"] == {"hog": 1.5, "patches": 0.5}
+    assert list(plain["views"]["patches"].view.named_steps) == ["patchfeatures"]
+    both = DRAWINGS.changed("both", **recipes.STANCES["deskewed and as they are"])
+    found = recipes.with_strokes(both)
+    assert found["weights"] == {"hog": 0.75, "leaning": 0.75, "patches": 0.5}
+    steps = list(found["views"]["patches"].view.named_steps)
+    assert steps == ["deskew", "patchfeatures"]
+
+
 def test_words_tell_what_the_recipe_is():
     recipe = SMALL
     for words, fields in recipes.MACHINES.items():
@@ -149,7 +160,6 @@ def test_a_machine_follows_its_recipe(digits):
         "patches",
         views={**SMALL.views, "patches": PATCHES},
         weights={"hog": 1.5, "patches": 0.5},
-        deskew=Deskew("moments"),
         distortion=Distort(elastic=0.3, smoothness=2),
         n_copies=2,
     )

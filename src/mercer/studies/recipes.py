@@ -52,6 +52,18 @@ MACHINES = {
     "each class against the rest": {"multiclass": "ovr"},
     "error-correcting code": {"multiclass": "ecoc"},
 }
+# Gradients of drawings as they are, and of drawings that no longer lean.
+GRADIENTS = HOG(4, 3, 12, "L1-sqrt", True, True)
+LEANING = Compressed(GRADIENTS, 500)
+UPRIGHT = Compressed(make_pipeline(Deskew("moments"), GRADIENTS), 500)
+# Whether drawings are deskewed; one machine may see them both ways.
+STANCES = {
+    "deskewed": {"views": {"hog": UPRIGHT}, "weights": {"hog": 2.0}},
+    "deskewed and as they are": {
+        "views": {"hog": UPRIGHT, "leaning": LEANING},
+        "weights": {"hog": 1.0, "leaning": 1.0},
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +77,6 @@ class Recipe:
     weights : dict of float
         The weight of each view in the one Gaussian kernel exp(−|x − z|²): the mean
         squared distance of two images in this view, after scaling.
-    deskew : Deskew or None
-        What is done to the images before they are described.
     distortion : Distort or None
         What makes copies of the support vectors; None trains without copies.
     n_copies, copied
@@ -83,7 +93,6 @@ class Recipe:
 
     views: Mapping[str, Any]
     weights: Mapping[str, float]
-    deskew: Deskew | None = None
     distortion: Distort | None = None
     n_copies: int = 8
     copied: str = "support"
@@ -103,14 +112,13 @@ class Recipe:
             )
             for name, view in self.views.items()
         }
-        first = [] if self.deskew is None else [clone(self.deskew)]
         svc = SVC(
             C=self.C,
             gamma=1.0,
             multiclass=self.multiclass,
             decision_function_shape="ovo",
         )
-        pipeline = make_pipeline(*first, Views(**views), svc)
+        pipeline = make_pipeline(Views(**views), svc)
         if self.distortion is None:
             return pipeline
         return VirtualSVC(
@@ -124,7 +132,12 @@ class Recipe:
 
     def changed(self, words: str, **changes: Any) -> Recipe:
         """Return the recipe with a change, which ``words`` describe to a reader."""
-        before = [w for w in self.words if not {w, words} <= MACHINES.keys()]
+        # A change takes the place of an earlier one to the same part.
+        before = [
+            word
+            for word in self.words
+            if not any({word, words} <= group.keys() for group in (MACHINES, STANCES))
+        ]
         return replace(self, words=(*before, words), **changes)
 
     @property
@@ -219,19 +232,28 @@ def mirrored(recipe: Recipe) -> dict[str, Any]:
     return {"distortion": clone(recipe.distortion).set_params(mirror=0.5)}
 
 
+def with_strokes(recipe: Recipe) -> dict[str, Any]:
+    """Return the change that adds patches of strokes, deskewed as the gradients are."""
+    strokes = PatchFeatures(11, 200, 3, square_root=True, random_state=0)
+    first = [Deskew("moments")] if UPRIGHT in recipe.views.values() else []
+    weights = {name: 0.75 * weight for name, weight in recipe.weights.items()}
+    return {
+        "views": {
+            **recipe.views,
+            "patches": Compressed(make_pipeline(*first, strokes), 500),
+        },
+        "weights": {**weights, "patches": 0.5},
+    }
+
+
 # Drawings, grey and 28 x 28 pixels or so: digits, letters, clothes.
-GRADIENTS = Compressed(HOG(4, 3, 12, "L1-sqrt", True, True), 500)
-STROKES = Compressed(PatchFeatures(8, 200, 3, square_root=True, random_state=0), 500)
-DRAWINGS = Recipe({"hog": GRADIENTS}, {"hog": 2.0}, words=("gradients",))
+DRAWINGS = Recipe({"hog": LEANING}, {"hog": 2.0}, words=("gradients",))
 DRAWING_CHANGES: dict[str, Change] = {
-    "deskewed": {"deskew": Deskew("moments")},
+    **STANCES,
     **MACHINES,
     "distorted copies": {"distortion": Distort(elastic=1.4, smoothness=6)},
     "mirrored copies": mirrored,
-    "learnt patches": {
-        "views": {"hog": GRADIENTS, "patches": STROKES},
-        "weights": {"hog": 1.5, "patches": 0.5},
-    },
+    "learnt patches": with_strokes,
 }
 # Photographs in colour, 32 x 32 pixels or so.
 COLOUR_GRADIENTS = HOG(8, 2, 18, "L1-sqrt", True, True)
