@@ -36,7 +36,7 @@ __all__ = ["CpuEngine"]
 BRIEF_ROWS = 1024
 BRIEF_WORK = 2**25
 # Up to this many entries of samples, their products with weights do.
-BRIEF_ENTRIES = 2**17
+BRIEF_ENTRIES = 2**16
 
 
 class CpuEngine(Engine):
