@@ -35,6 +35,8 @@ SAMPLES_PER_FEATURE = 16
 # It begins with one of so many samples, and solves that problem roughly.
 ONE_OF = 8
 ROUGH = 0.02
+# Passes over fewer values than this take less time than what a round costs besides.
+FEW_VALUES = 300_000
 # With this many features and more, coordinate descent visits so many samples for each
 # feature before Newton's method begins: squared losses need few of Newton's steps.
 MANY_FEATURES = 256
@@ -129,7 +131,10 @@ def solve_linear(
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
     else:
         start = start or Start(None, None, None)
-        is_tall = features.n >= SAMPLES_PER_FEATURE * features.d
+        is_tall = (
+            features.n >= SAMPLES_PER_FEATURE * features.d
+            and features.n_values >= FEW_VALUES
+        )
         if start.weights is None and is_tall:
             rough = _rough_start(features, problems, max_iter, stop)
             start = rough._replace(products=start.products)
