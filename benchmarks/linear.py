@@ -31,7 +31,15 @@ from benchmarks.timing import timed
 from mercer import SVC, LinearSVC
 from mercer.selection import GridSearchCV
 
-__all__ = ["PARTS", "main"]
+__all__ = [
+    "PARTS",
+    "SkglmSVC",
+    "dense_rows",
+    "digits",
+    "main",
+    "objectives",
+    "text_like",
+]
 
 # Tolerances of the fits that give lower bounds; the second where the first is too large
 # to tell solutions apart.
@@ -137,30 +145,31 @@ def compare(
     }
 
 
-def _digits(options: argparse.Namespace, n: int = 60_000) -> tuple[NDArray, NDArray]:
+def digits(options: argparse.Namespace, n: int = 60_000) -> tuple[NDArray, NDArray]:
+    """Return images of digits in double precision."""
     X, y = mnist(500 if options.fast else options.n or n, options.fast)[:2]
     return X.astype(np.float64), y
 
 
 def squared_hinge(options: argparse.Namespace) -> dict[str, Any]:
     """Ten digits against the rest with the squared hinge loss."""
-    return compare(*_digits(options), "squared_hinge", options)
+    return compare(*digits(options), "squared_hinge", options)
 
 
 def hinge(options: argparse.Namespace) -> dict[str, Any]:
     """Ten digits against the rest with the hinge loss."""
-    return compare(*_digits(options), "hinge", options)
+    return compare(*digits(options), "hinge", options)
 
 
 def two_classes(options: argparse.Namespace) -> dict[str, Any]:
     """Even against odd digits, 5,000 images, with the hinge loss; skglm takes part."""
-    X, y = _digits(options, 5000)
+    X, y = digits(options, 5000)
     return compare(X, y % 2, "hinge", options, with_skglm=True)
 
 
 def grid(options: argparse.Namespace) -> dict[str, Any]:
     """A search over four values of C with five folds on 5,000 images."""
-    X, y = _digits(options, 5000)
+    X, y = digits(options, 5000)
     values = {"C": [0.001, 0.01, 0.1, 1.0]}
     searches = {
         "mercer": lambda: GridSearchCV(LinearSVC(), values, cv=5, refit=False),
@@ -184,17 +193,22 @@ def grid(options: argparse.Namespace) -> dict[str, Any]:
     return facts | {"speedup": facts["sklearn_seconds"] / facts["mercer_seconds"]}
 
 
-def many_rows(options: argparse.Namespace) -> dict[str, Any]:
-    """Two classes of 500,000 dense samples with 54 features."""
+def dense_rows(options: argparse.Namespace) -> tuple[NDArray, NDArray]:
+    """Return two classes of 500,000 dense samples with 54 features."""
     rng = np.random.default_rng(0)
     n = 2000 if options.fast else 500_000
     X = rng.standard_normal((n, 54)) * rng.uniform(0.2, 1.0, 54)
     y = (X @ rng.standard_normal(54) + 2.0 * rng.standard_normal(n) > 0).astype(int)
-    return compare(X, y, "squared_hinge", options)
+    return X, y
 
 
-def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
-    """Twenty classes of sparse samples that are like text."""
+def many_rows(options: argparse.Namespace) -> dict[str, Any]:
+    """Two classes of 500,000 dense samples with 54 features."""
+    return compare(*dense_rows(options), "squared_hinge", options)
+
+
+def text_like(options: argparse.Namespace) -> tuple[Any, NDArray]:
+    """Return twenty classes of sparse samples that are like text."""
     rng = np.random.default_rng(0)
     n, d = (400, 4000) if options.fast else (20_000, 50_000)
     each = d // 500  # non-zeros of a row
@@ -205,12 +219,17 @@ def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
     X.sum_duplicates()
     weights = rng.standard_normal((d, 20))
     y = (X @ weights + 0.5 * rng.standard_normal((n, 20))).argmax(axis=1)
-    return compare(X, y, "squared_hinge", options)
+    return X, y
+
+
+def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
+    """Twenty classes of sparse samples that are like text."""
+    return compare(*text_like(options), "squared_hinge", options)
 
 
 def raw_pixels(options: argparse.Namespace) -> dict[str, Any]:
     """SVC with a linear kernel and C=10 on pixels from 0 to 255."""
-    X, y = _digits(options, 5000)
+    X, y = digits(options, 5000)
     if not options.fast:
         X = 255.0 * X
     models = {

@@ -107,6 +107,16 @@ def main() -> int:
                 lambda m=ours, X=X, y=y: m.fit(X, y),
                 lambda m=theirs, X=X, y=y: m.fit(X, y),
             )
+    for name in ("iris", "wine", "breast cancer", "digits", "5 classes x 100"):
+        X, y = tables[name]
+        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
+        for loss in ("squared_hinge", "hinge"):
+            ours, theirs = mercer.LinearSVC(loss=loss), svm.LinearSVC(loss=loss)
+            compare(
+                f"fit {name}: LinearSVC, {loss}",
+                lambda m=ours, X=X, y=y: m.fit(X, y),
+                lambda m=theirs, X=X, y=y: m.fit(X, y),
+            )
     X, y = load_diabetes(return_X_y=True)
     ours, theirs = mercer.SVR(C=100.0), svm.SVR(C=100.0)
     compare("fit diabetes: SVR", lambda: ours.fit(X, y), lambda: theirs.fit(X, y))

@@ -1,6 +1,6 @@
 """Run the studies on full data, and write docs/studies_full.md from the results.
 
-    python tools/full_studies.py run --data DIR --out report-full
+    python tools/full_studies.py run --data DIR --out report-full --remark TEXT
     python tools/full_studies.py run --data DIR --only "three-vs-eight/best model"
     python tools/full_studies.py            # write the page from the committed results
     python tools/full_studies.py --check    # exit with 1 if the page is not up to date
@@ -10,6 +10,8 @@
 the times, and without figures. The page is made from that file and from the published
 numbers in ``mercer.studies``, and from nothing else. ``--only`` computes some steps
 again, after their code has changed; the page says which, and with which commit.
+``--remark`` is what a reader must know about the run: which recipes were scored before,
+and what else the computer did.
 """
 
 from __future__ import annotations
@@ -261,6 +263,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--data", help="folder with MNIST and CIFAR-10")
     parser.add_argument("--out", type=Path, default=Path("report-full"))
     parser.add_argument("--only", nargs="+", metavar="STUDY/STEP")
+    parser.add_argument("--remark", help="what a reader must know about the run")
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args(arguments)
     if given.action == "run":
@@ -269,6 +272,8 @@ def main(arguments: list[str]) -> int:
             if given.only
             else run(given.data, given.out)
         )
+        if given.remark is not None:
+            kept["remark"] = given.remark
         write_file(RESULTS, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     wanted = page_of(json.loads(RESULTS.read_text(encoding="utf-8")))
     if given.check:

@@ -7,9 +7,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from mercer.datasets import stratified_folds
-from mercer.images import HOG, Deskew, Distort, PatchFeatures
-from mercer.studies import recipes
-from mercer.studies.features import MeanDistance
+from mercer.images import HOG, Distort, PatchFeatures
+from mercer.studies import features, recipes
+from mercer.studies.features import Compressed, MeanDistance, Notebook, Remembered
 from mercer.studies.recipes import (
     DRAWING_CHANGES,
     DRAWINGS,
@@ -29,7 +29,7 @@ PATCHES = PatchFeatures(3, 10, 2, n_patches=500, max_iter=2, random_state=0)
 def made_small(view):
     """Return a view that learns few directions from few patches."""
     own = clone(view)
-    for part in [step for _, step in getattr(own, "steps", [("", own)])]:
+    for part in own.get_params().values():
         if isinstance(part, PatchFeatures):
             part.set_params(n_directions=5, n_patches=100)
     return own
@@ -50,6 +50,108 @@ def test_mean_distance(rng):
     assert_allclose(MeanDistance().fit_transform(np.ones((3, 2))), 1)
 
 
+def test_compressed_views_keep_distances(digits):
+    X, _ = digits
+    view = HOG(2, 2, interpolation=True)
+    full = view.fit_transform(X).reshape(len(X), -1).astype(float)
+    found = Compressed(view, 300).fit_transform(X)
+    assert found.shape == (300, min(300, full.shape[1]))
+    apart = np.linalg.norm(full[:20, None] - full[None], axis=-1)
+    assert_allclose(
+        np.linalg.norm(found[:20, None] - found[None], axis=-1), apart, atol=5e-3
+    )
+    # Few components keep no less variance than an exact decomposition, but for a bit.
+    few = Compressed(view, 10, n_images=100).fit(X)
+    some = full[::3] - full[::3].mean(axis=0)
+    most = (np.linalg.svd(some, compute_uv=False)[:10] ** 2).sum()
+    assert (few.transform(X[::3]) ** 2).sum() > 0.98 * most
+    # A batch gives what single images give.
+    assert_allclose(few.transform(X[:1]), few.transform(X)[:1], atol=1e-5)
+
+
+def test_compressing_in_blocks(digits, monkeypatch):
+    X, _ = digits
+    fitted = Compressed(HOG(2, 2), 5).fit(X)
+    whole = fitted.transform(X)
+    monkeypatch.setattr(features, "AT_ONCE", 7)
+    assert_allclose(fitted.transform(X), whole, atol=1e-5)
+
+
+class Counting(HOG):
+    """A view that counts how often it is made."""
+
+    made = 0
+
+    def transform(self, X):
+        type(self).made += 1
+        return super().transform(X)
+
+
+def test_views_of_the_same_images_are_made_once(digits):
+    X, _ = digits
+    book = Notebook()
+    Counting.made = 0
+    first = Remembered(Counting(2, 2), book).fit(X)
+    expected = HOG(2, 2).fit_transform(X)
+    assert_allclose(first.transform(X), expected)
+    second = clone(first).fit(X.copy())
+    assert second.notebook is book
+    assert_allclose(second.transform(X.copy()), expected)
+    assert Counting.made == 1
+    # Other images and other settings are others.
+    assert_allclose(second.transform(X[:5]), expected[:5])
+    other = Remembered(Counting(2, 2, bins=4), book).fit(X)
+    assert other.transform(X).shape != expected.shape
+    assert Counting.made == 3
+
+
+def test_a_notebook_drops_what_is_old():
+    book = Notebook(room=1.5)
+    made = []
+
+    def result(name):
+        made.append(name)
+        return np.zeros(2**17)  # a megabyte
+
+    for name in ("a", "a", "b", "b", "a"):
+        book.look_up(name, lambda name=name: result(name))
+    assert made == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ecoc"])
+def test_other_machines_for_several_classes(multiclass, digits):
+    X, y = digits
+    recipe = replace(SMALL, multiclass=multiclass)
+    model = recipe.machine(0).fit(X[:200], y[:200])
+    assert model[-1].multiclass == multiclass
+    margins = recipes._margins(model, X[200:], y[200:])
+    values = model.decision_function(X[200:])
+    code = model[-1].code_
+    for k, label in enumerate(y[200:]):
+        sides = [code[label, c] * values[k, c] for c in range(code.shape[1])]
+        assert margins[k] == pytest.approx(min(1.0, *sides))
+    assert (model.predict(X[200:]) == y[200:]).mean() > 0.9
+
+
+def test_patches_are_deskewed_as_the_gradients_are():
+    plain = recipes.with_strokes(DRAWINGS)
+    assert plain["weights"] == {"hog": 1.5, "patches": 0.5}
+    assert list(plain["views"]["patches"].view.named_steps) == ["patchfeatures"]
+    both = DRAWINGS.changed("both", **recipes.STANCES["deskewed and as they are"])
+    found = recipes.with_strokes(both)
+    assert found["weights"] == {"hog": 0.75, "leaning": 0.75, "patches": 0.5}
+    steps = list(found["views"]["patches"].view.named_steps)
+    assert steps == ["deskew", "patchfeatures"]
+
+
+def test_words_tell_what_the_recipe_is():
+    recipe = SMALL
+    for words, fields in recipes.MACHINES.items():
+        recipe = recipe.changed(words, **fields)
+    assert recipe.multiclass == "ecoc"
+    assert recipe.described == "gradients, error-correcting code"
+
+
 def test_a_machine_follows_its_recipe(digits):
     X, y = digits
     plain = SMALL.machine(0).fit(X, y)
@@ -58,7 +160,6 @@ def test_a_machine_follows_its_recipe(digits):
         "patches",
         views={**SMALL.views, "patches": PATCHES},
         weights={"hog": 1.5, "patches": 0.5},
-        deskew=Deskew("moments"),
         distortion=Distort(elastic=0.3, smoothness=2),
         n_copies=2,
     )

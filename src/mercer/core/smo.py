@@ -690,23 +690,11 @@ def solve_and_polish(
         fill_rows(K, np.arange(len(K.square)))
         K = K.square
     K = _same_type(K)
-    return Outcome(
-        *minimise_and_polish(K, where, problem, beta, f, tol, max_iter, stop)
-    )
+    return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
 
 
 @jit
-def minimise_and_polish(
-    K: NDArray,
-    where: Layout,
-    problem: DualProblem,
-    beta: NDArray,
-    f: NDArray,
-    tol: float,
-    max_iter: int,
-    stop: NDArray,
-):
-    """Solve a small task to the tolerance, and then as exactly as few steps allow."""
+def _solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop):
     n_iter, gap, stalled = minimise_pairs(
         K, where, problem, beta, f, tol, max_iter, stop
     )

@@ -22,7 +22,7 @@ from mercer.core.problem import (
     cut_pieces,
     holds_bounds_and_sums,
 )
-from mercer.core.smo import minimise_and_polish, minimise_pairs, multiply
+from mercer.core.smo import POLISH, POLISHING_STEPS, minimise_pairs, multiply
 
 __all__ = [
     "OwnBlocks",
@@ -208,27 +208,38 @@ def _solve_one(K, span, problems, k, tol, max_iter, polish, stop, results):
     f[:] = 0.0
     if np.any(beta != 0.0):
         multiply(K, span, problem.row, beta, f)
-    n_iter = 0
-    objective, kkt_gap, dual_gap = 0.0, np.inf, np.inf
-    for _ in range(MOST_RUNS):
-        steps = max_iter - n_iter
-        if polish:
-            more, gap, _ = minimise_and_polish(
-                K, where, problem, beta, f, SAFETY * tol, steps, stop
-            )
-        else:
-            more, gap, _ = minimise_pairs(
-                K, where, problem, beta, f, SAFETY * tol, steps, stop
-            )
+    n_iter, n_runs = 0, 0
+    target, steps = SAFETY * tol, max_iter
+    before_beta, before_f = beta, f
+    is_polishing = False
+    # There is one call of the pair solver, because each makes compiling slower.
+    while True:
+        more, gap, _ = minimise_pairs(K, where, problem, beta, f, target, steps, stop)
         n_iter += more
+        n_runs += 1
         # The rounding errors of many steps add up, but a product has hardly any.
         multiply(K, span, problem.row, beta, f)
         objective, kkt_gap, dual_gap = certify_one(
             problem.p, problem.lo, problem.hi, problem.row, problem.group,
             beta, f, results.multipliers[k],
         )  # fmt: skip
-        if kkt_gap <= tol or gap > SAFETY * tol:
+        if is_polishing:
+            if kkt_gap <= tol:
+                break
+            # Steps always decrease the objective, but not the gap.
+            beta[:] = before_beta
+            f[:] = before_f
+            target, steps, polish, is_polishing = SAFETY * tol, 0, False, False
+        elif kkt_gap <= tol:
+            steps = min(max_iter - n_iter, POLISHING_STEPS * len(beta))
+            if not polish or steps <= 0:
+                break
+            before_beta, before_f = beta.copy(), f.copy()
+            target, is_polishing = POLISH * tol, True
+        elif gap > SAFETY * tol or n_runs >= MOST_RUNS:
             break
+        else:
+            steps = max_iter - n_iter
     holds = holds_bounds_and_sums(
         problem.lo, problem.hi, problem.start, problem.group, beta
     )

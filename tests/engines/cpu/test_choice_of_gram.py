@@ -85,6 +85,23 @@ def test_rows_where_support_vectors_take_many_steps(kinds):
         assert kinds.pop() == kind
 
 
+def test_regression_has_two_variables_for_each_sample(kinds):
+    X, y = table(280, 5.0)
+    z = np.sin(X[:, 0]) + X[:, 1]
+    for C, kind in ((0.01, "whole"), (1000.0, "rows")):
+        SVR(C=C, gamma=0.1, epsilon=0.001).fit(X, z)
+        assert kinds.pop() == kind
+    SVC(C=1000.0, gamma=0.1).fit(X, y)
+    assert kinds == ["whole"]
+
+
+def test_a_small_tolerance_takes_more_steps(kinds):
+    X, y = table(320, 3.0)
+    for tol, kind in ((1e-2, "whole"), (1e-6, "rows")):
+        SVC(C=10.0, gamma=0.2, tol=tol).fit(X, y)
+        assert kinds.pop() == kind
+
+
 def test_machines_whose_mass_is_given(kinds):
     X, y = table(500, 1.0)
     OneClassSVM(nu=0.05, gamma=0.2).fit(X)

@@ -27,7 +27,7 @@ from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
 from mercer.engines.engine import Certified, Engine, Plan, Settings
 from mercer.kernels.base import Kernel, bind_to_both
 from mercer.kernels.pair import as_matrix
-from mercer.runtime.threads import Threads, count_threads
+from mercer.runtime.threads import Threads, count_threads, one_blas_thread
 
 __all__ = ["CpuEngine"]
 
@@ -36,7 +36,7 @@ __all__ = ["CpuEngine"]
 BRIEF_ROWS = 1024
 BRIEF_WORK = 2**25
 # Up to this many entries of samples, their products with weights do.
-BRIEF_ENTRIES = 2**17
+BRIEF_ENTRIES = 2**16
 
 
 class CpuEngine(Engine):
@@ -187,7 +187,10 @@ class CpuEngine(Engine):
             if found is not None:
                 return found
         if takes_weights(plan, settings):
-            found = solve_through_weights(plan, settings, self.map, self.stop, progress)
+            with one_blas_thread():
+                found = solve_through_weights(
+                    plan, settings, self.map, self.stop, progress
+                )
             if found is not None:
                 return found
         return solve_plan(plan, settings, self.threads, progress)
@@ -228,9 +231,11 @@ class CpuEngine(Engine):
             It is called with the tasks after each round.
         """
         features = self.features(X, is_reused=True)
-        return solve_linear(
-            features, problems, tol, max_iter, seed, self.stop, start, progress
-        )
+        # Small problems need no threads of ours, and gain nothing from those of BLAS.
+        with one_blas_thread():
+            return solve_linear(
+                features, problems, tol, max_iter, seed, self.stop, start, progress
+            )
 
     def solve_l1(self, X: Any, **problem: Any) -> LinearFound:
         """Return certified solutions of problems with an l1 penalty.

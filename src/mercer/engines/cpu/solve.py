@@ -86,7 +86,8 @@ WHOLE_LIMIT_MORE = 7000
 # assumed of several problems: what is a support vector of any of them needs a row.
 TRIED_ROWS = 512
 USUAL_SHARE = 0.7
-TRIAL_TOL = 0.01
+# Its tolerance, in units of that of the fit: a finer one takes more steps in both.
+TRIAL_TOL = 10.0
 TRIAL_STEPS = 20 * TRIED_ROWS
 # Number of steps per support vector up to which kernel values are what counts.  Each
 # step on the whole matrix looks at all samples, and a step on a working set at few, so
@@ -438,11 +439,15 @@ def _wants_whole(
     if settings.solver != "auto" or needed > budget:
         return False
     least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
-    if n <= max(WHOLE_LIMIT, _most_for_whole(least)):
+    # Each step on the whole matrix looks at all variables; regression has two for each
+    # sample.
+    n_variables = max(n, *(len(task.beta) for task in tasks))
+    if n_variables <= WHOLE_LIMIT or n <= _most_for_whole(least):
         return True
     if n > _most_for_whole(1.0) or kernel.is_custom():
         return False
-    return n <= _most_for_whole(_share_of_support(kernel, data, tasks))
+    share = _share_of_support(kernel, data, tasks, TRIAL_TOL * settings.tol)
+    return n <= _most_for_whole(share)
 
 
 def _most_for_whole(share: float) -> float:
@@ -454,7 +459,9 @@ def _most_for_whole(share: float) -> float:
     return half + (half + WHOLE_LIMIT_MORE) * share
 
 
-def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float:
+def _share_of_support(
+    kernel: Kernel, data: Operand, tasks: list[Task], tol: float
+) -> float:
     """Estimate which share of the samples become support vectors.
 
     It is found out on some of the samples of the largest problem.  If there are more
@@ -474,7 +481,7 @@ def _share_of_support(kernel: Kernel, data: Operand, tasks: list[Task]) -> float
     beta, f = start.copy(), np.zeros(len(rows))
     stop = np.zeros(1, dtype=np.uint8)
     n_steps, _, _ = minimise_pairs(
-        K, layout(part), part, beta, f, TRIAL_TOL, TRIAL_STEPS, stop
+        K, layout(part), part, beta, f, tol, TRIAL_STEPS, stop
     )
     used = np.bincount(part.row, beta != 0.0, len(rows)) > 0
     each = n_steps / max(1, int(used.sum()))

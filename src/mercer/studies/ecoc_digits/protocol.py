@@ -89,7 +89,7 @@ STATEMENT: dict[str, Any] = {
                 "hadamard": "ECOC Hadamard",
                 "times": "published over ours",
             },
-            note=f"Published times: {SOURCE.computer}",
+            note=f"Published times are from the report. {SOURCE.computer}",
         ),
         *(
             ResultTable(

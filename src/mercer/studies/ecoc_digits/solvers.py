@@ -147,13 +147,21 @@ def _order(costs: Sequence[Cost]) -> float | None:
     return round(float(slope[0]), 2)
 
 
+def _forgets(name: str) -> bool:
+    """Tell whether a solver computes a row for every request."""
+    return name.endswith(", no cache")
+
+
 def _figure(kernel: str, costs: Mapping[str, Sequence[Cost]]) -> Iterator[Item]:
-    """Draw steps, kernel values and seconds against n; solid lines are cached."""
+    """Draw steps, kernel values and seconds against n.
+
+    A solver that keeps its rows has the same colour in all panels.
+    """
     textbook = [name for name in costs if "cache" in name]
     quantities: dict[str, tuple[str, Sequence[str]]] = {
-        "steps": ("Steps", [n for n in textbook if n.endswith(", cached")]),
-        "values": ("Kernel values", textbook),
-        "seconds": ("Seconds", [n for n in costs if "no cache" not in n]),
+        "steps": ("Steps", [n for n in textbook if not _forgets(n)]),
+        "values": ("Kernel values", sorted(textbook, key=_forgets)),
+        "seconds": ("Seconds", [n for n in costs if not _forgets(n)]),
     }
     panels = []
     for quantity, (title, names) in quantities.items():

@@ -129,8 +129,8 @@ def gammas(run: Run) -> Iterator[Item]:
     )
     captions = {
         "original": "k-means after the Gaussian projection, for several γ.",
-        "projected": "The same clusters in the coordinates of the projection.",
-        "kernel": "True kernel k-means, for several γ.",
+        "projected": "the same clusters in the coordinates of the projection.",
+        "kernel": "true kernel k-means, for several γ.",
     }
     for name, panels in pictures.items():
         caption = f"Rings: {captions[name]}"

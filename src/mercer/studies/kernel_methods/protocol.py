@@ -88,7 +88,7 @@ STATEMENT: dict[str, Any] = {
             ("precision", "recall", "new_precision", "new_recall"),
             note="The first two columns are on the samples that the machines were "
             "trained on, as in the report’s pictures; the others are on 2,000 new "
-            "Precision also counts samples of the other class, which only the "
+            "samples. Precision also counts samples of the other class, which only the "
             "two-class machine has seen.",
         ),
         ResultTable(
@@ -119,8 +119,8 @@ STATEMENT: dict[str, Any] = {
             "LASVM with a heavy batch, and with repeated samples",
             {"test": "test %", "held": "samples held", "apart": "largest change"},
             ("test",),
-            note="The largest change is that of a decision value on test samples, "
-            "beside the first row.",
+            note="The largest change is how far any decision value on test "
+            "samples is from that of the first row.",
         ),
     ),
     "published": PUBLISHED,

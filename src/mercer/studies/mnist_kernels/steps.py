@@ -341,10 +341,10 @@ def _drawn(run: Run, seed: int) -> Images:
 
 
 def best_of_all(run: Run) -> Iterator[Item]:
-    """Go beyond the best kernel machine with all images, and choose on a third."""
+    """Go beyond the best kernel machine with all images, and choose on two thirds."""
     run.data.require_full()
     data = run.data.mnist
-    n = len(data.y) // 6
+    n = len(data.y) // 3
     train, validation = np.arange(len(data.y))[-2 * n :].reshape(2, n)
     yield tell_best(run, "60,000", [data], [(train, validation)])
 

@@ -20,6 +20,8 @@ __all__ = ["Cell", "Line", "Section", "render", "section_of", "summarise"]
 TEMPLATE = "page.html.j2"
 # Panels narrower than this, in points, were drawn for several columns.
 SMALL = 260.0
+# Pixels of the page for each point of a panel at most: letters of 9 points have 13.5.
+MOST_PIXELS = 1.5
 # Cells with more letters need a line of their own on a small screen.
 MOST_LETTERS = 12
 
@@ -171,6 +173,8 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["svg"] = Markup
+    environment.filters["panel"] = lambda svg: Markup(panel_of(svg))
+    environment.filters["counted"] = _counted
     environment.filters["signed"] = lambda v: f"{v:+.2f}".replace("-", "−")
     environment.filters["duration"] = _duration
     environment.filters["shape"] = shape_of
@@ -243,6 +247,26 @@ def shape_of(figure: Figure) -> str:
     if width > 3 * height:
         return "one wide"
     return "one small" if width < SMALL else "one"
+
+
+def panel_of(svg: str) -> str:
+    """Return a panel that is not drawn larger than a reader needs.
+
+    Without a limit a figure with little in it would fill the page, in large letters.
+
+    >>> panel_of('<svg viewBox="0 0 200 100">')
+    '<svg style="max-width: 300px" viewBox="0 0 200 100">'
+    """
+    found = re.search(r'viewBox="0 0 ([\d.]+) ', svg)
+    if not found:
+        return svg
+    widest = MOST_PIXELS * float(found.group(1))
+    return svg.replace("<svg ", f'<svg style="max-width: {widest:.0f}px" ', 1)
+
+
+def _counted(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 claim", "2 claims"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _troubles(report: StudyReport) -> list[Trouble]:

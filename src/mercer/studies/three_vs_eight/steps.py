@@ -89,8 +89,8 @@ def digits(run: Run) -> Iterator[Item]:
     )
     yield Figure(
         "errors",
-        f"Up to twelve of the {wrong} test images, of {len(truth):,}, that the "
-        f"{kernel} kernel on pixels gets wrong.",
+        f"The {kernel} kernel on pixels gets {wrong} of {len(truth):,} test images "
+        f"wrong{'; twelve of them are shown' if wrong > 12 else ''}.",
         (panel,),
         "accuracy",
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg import solve as solve_general
 
+from mercer.engines.cpu.linear.definite import solve_in_place
 from mercer.engines.cpu.linear.features import GRAM_ROWS, Features
 from mercer.engines.cpu.linear.pool import Pool
 from mercer.engines.cpu.linear.problems import LinearProblems
@@ -113,7 +113,8 @@ class Curvature:
             way = self._through_features if i in chosen else self._through_samples
             result[i] = way(task, gradient)
 
-        work = len(steps) * min(self.size, max(self._n_free(t) for t, _ in steps)) ** 3
+        most = min(self.size, max(self._n_free(task) for task, _ in steps))
+        work = len(steps) * most**3 / 3
         self.features.run(direction, list(range(len(steps))), work)
         return result
 
@@ -320,15 +321,15 @@ def _solve_definite(make: Callable[[], NDArray], right: NDArray) -> NDArray:
     The matrix is overwritten, so it is made again where rounding errors have made it
     indefinite.
     """
-    try:
-        factor = cho_factor(make().T, lower=True, overwrite_a=True, check_finite=False)
-        return cho_solve(factor, right.astype(factor[0].dtype), check_finite=False)
-    except np.linalg.LinAlgError:
-        matrix = make()
-        full = np.triu(matrix) + np.triu(matrix, 1).T
-        shift = 1e-12 * np.abs(matrix.diagonal()).max()
-        full[np.diag_indices(len(full))] += shift
-        return solve_general(full, right, check_finite=False)
+    matrix = make()
+    found = right.astype(matrix.dtype)
+    if solve_in_place(matrix, found):
+        return found.astype(np.float64)
+    matrix = make().astype(np.float64)
+    full = np.triu(matrix) + np.triu(matrix, 1).T
+    shift = 1e-12 * np.abs(matrix.diagonal()).max()
+    full[np.diag_indices(len(full))] += shift
+    return solve_general(full, right, check_finite=False)
 
 
 def conjugate_gradients(

@@ -39,7 +39,7 @@ MOST_BLOCKS = 256
 # Samples whose products of pairs of features are computed at a time.
 GRAM_ROWS = 2048
 # Below this many multiplications, threads cost more than they save.
-LEAST_WORK = 400_000
+LEAST_WORK = 1_500_000
 # Dense samples are compressed if at most this fraction of their values is not 0, which
 # makes passes over them faster.
 MOST_VALUES = 0.35

@@ -35,7 +35,7 @@ from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.problems import LinearProblems
 from mercer.runtime.validation import check_finite
 
-__all__ = ["AFTER_DESCENT", "SUM_ERROR", "NewtonTask", "newton"]
+__all__ = ["AFTER_DESCENT", "SUM_ERROR", "NewtonTask", "first_sigmas", "newton"]
 
 # The smoothed problem is solved well enough when this fraction of the gap is its own.
 INNER_PART = 0.5
@@ -129,6 +129,23 @@ def newton(
     return tasks
 
 
+def first_sigmas(
+    features: Features, problems: LinearProblems
+) -> tuple[NDArray, NDArray]:
+    """Return the largest coefficient and a first sigma for each problem.
+
+    Coefficients are not larger than their bounds, and change by about the inverse
+    squared length of a sample.
+    """
+    norms = features.squared_norms()
+    check_finite("weights or intercepts", norms)
+    # A typical squared length, which has no outliers' influence.
+    length = max(float(np.median(norms)), float(norms.mean()) * 1e-3, 1e-300)
+    bounds = np.maximum(problems.hi, -problems.lo).max(axis=1)
+    bounds = np.where(bounds > 0, bounds, 1.0)
+    return bounds, np.minimum(bounds, 10.0 / length)
+
+
 class _Newton:
     """The tasks, and what their rounds share."""
 
@@ -146,13 +163,7 @@ class _Newton:
         self.problems = problems
         k, m = problems.p.shape
         d, e = features.d, problems.n_shifts
-        # A typical squared length, which has no outliers' influence.
-        norms = features.squared_norms()
-        self.length = max(float(np.median(norms)), float(norms.mean()) * 1e-3, 1e-300)
-        check_finite("weights or intercepts", norms)
-        bounds = np.maximum(problems.hi, -problems.lo).max(axis=1)
-        self.bounds = np.where(bounds > 0, bounds, 1.0)
-        sigma = self._first_sigma()
+        self.bounds, sigma = first_sigmas(features, problems)
         if beta is not None:
             sigma = trust * sigma
         elif weights is not None:
@@ -176,14 +187,6 @@ class _Newton:
             for c in range(k)
         ]
         self.curvature = Curvature(features, problems, products)
-
-    def _first_sigma(self) -> NDArray:
-        """Return a first sigma for each problem.
-
-        Coefficients are not larger than their bounds, and change by about the inverse
-        squared length of a sample.
-        """
-        return np.minimum(self.bounds, 10.0 / self.length)
 
     def evaluate(self, tasks: list[NewtonTask]) -> None:
         """Let the coefficients respond to the weights, and measure the gap."""

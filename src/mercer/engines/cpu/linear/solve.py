@@ -8,19 +8,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.linear_small import Machines, solve_small_machines
 from mercer.engines.cpu.linear.curvature import MOST_DIRECT, Products
 from mercer.engines.cpu.linear.descent import coordinate_descent
 from mercer.engines.cpu.linear.features import Features
-from mercer.engines.cpu.linear.newton import AFTER_DESCENT, SUM_ERROR, newton
+from mercer.engines.cpu.linear.newton import (
+    AFTER_DESCENT,
+    SUM_ERROR,
+    first_sigmas,
+    newton,
+)
 from mercer.engines.cpu.linear.problems import LinearProblems
 
 __all__ = ["LinearFound", "Start", "solve_linear"]
 
+# Up to this many features, entries of samples, and multiplications for a step of
+# Newton's method, each problem is solved in one compiled call, or all of them in one.
+FEW_FEATURES = 64
+FEW_ENTRIES = 2**19
+SMALL_STEP = 2**24
+ONE_CALL = 2**20
+# A problem that takes more rounds is left to the solver that shows its progress.
+MOST_SMALL_ROUNDS = 200
 # With this many samples for each feature, Newton's method begins on some of them.
 SAMPLES_PER_FEATURE = 16
 # It begins with one of so many samples, and solves that problem roughly.
 ONE_OF = 8
 ROUGH = 0.02
+# Passes over fewer values than this take less time than what a round costs besides.
+FEW_VALUES = 300_000
 # With this many features and more, coordinate descent visits so many samples for each
 # feature before Newton's method begins: squared losses need few of Newton's steps.
 MANY_FEATURES = 256
@@ -95,6 +111,10 @@ def solve_linear(
 
     ``start`` is where to begin.
     """
+    if start is None and report is None and _is_small(features, problems):
+        found = _solve_small(features, problems, tol, max_iter, stop)
+        if found is not None:
+            return found
 
     def is_solved(task: Any) -> bool:
         return task.gap <= tol * task.primal
@@ -111,7 +131,10 @@ def solve_linear(
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
     else:
         start = start or Start(None, None, None)
-        is_tall = features.n >= SAMPLES_PER_FEATURE * features.d
+        is_tall = (
+            features.n >= SAMPLES_PER_FEATURE * features.d
+            and features.n_values >= FEW_VALUES
+        )
         if start.weights is None and is_tall:
             rough = _rough_start(features, problems, max_iter, stop)
             start = rough._replace(products=start.products)
@@ -128,6 +151,58 @@ def solve_linear(
         np.array([task.n_iter for task in tasks]),
         np.array([task.done for task in tasks]),
         _hindrance(tasks),
+    )
+
+
+def _is_small(features: Features, problems: LinearProblems) -> bool:
+    """Tell whether calls from Python would take a good part of Newton's steps."""
+    n, d = features.n, features.d
+    return (
+        not features.is_sparse
+        and d <= FEW_FEATURES
+        and n * d <= FEW_ENTRIES
+        and n * d * d <= SMALL_STEP
+        and not problems.has_fixed_sums
+    )
+
+
+def _solve_small(
+    features: Features,
+    problems: LinearProblems,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+) -> LinearFound | None:
+    """Solve each problem in one compiled call; return None if one is not solved."""
+    k, m = problems.p.shape
+    bounds, sigma = first_sigmas(features, problems)
+    inverses = np.zeros(k) if problems.has_ridge else 1.0 / sigma
+    found = Machines.not_solved(k, features.d, problems.n_shifts, m)
+    X = np.ascontiguousarray(features.X, dtype=np.float64)
+    most = min(max_iter, MOST_SMALL_ROUNDS)
+
+    def solve(some: slice) -> None:
+        p, lo, hi, ridge, row, group, value, _, _ = problems.part(some)
+        solve_small_machines(
+            X, p, lo, hi, ridge, row, group, value, bounds[some], inverses[some],
+            tol, most, stop, found.part(some),
+        )  # fmt: skip
+
+    work = features.n * features.d**2
+    if work <= ONE_CALL:
+        solve(slice(0, k))
+    else:
+        features.run(solve, [slice(c, c + 1) for c in range(k)], k * work)
+    if not found.solved.all():
+        return None
+    return LinearFound(
+        found.weights,
+        found.shifts,
+        found.beta,
+        found.primal,
+        np.maximum(found.gap, 0.0),
+        found.rounds,
+        found.solved,
     )
 
 
