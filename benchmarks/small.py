@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from sklearn.datasets import (
     load_wine,
     make_moons,
 )
+from sklearn.exceptions import ConvergenceWarning
 
 import mercer
 from benchmarks.data import letter_like
@@ -72,6 +74,7 @@ def compare(name: str, ours: Callable[[], Any], theirs: Callable[[], Any]) -> No
 
 def main() -> int:
     """Print the table."""
+    warnings.simplefilter("ignore", ConvergenceWarning)
     tables = {
         "iris": load_iris(return_X_y=True),
         "wine": load_wine(return_X_y=True),

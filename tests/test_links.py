@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import mercer
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 pytestmark = pytest.mark.skipif(
@@ -72,7 +74,5 @@ def test_every_page_is_in_the_table_of_contents():
 
 
 def test_the_entry_to_cite_names_this_version():
-    version = (ROOT / "src/mercer/__init__.py").read_text(encoding="utf-8")
-    (number,) = re.findall(r'__version__ = "(.+)"', version)
     page = (ROOT / "docs/cite.md").read_text(encoding="utf-8")
-    assert f"version = {{{number}}}" in page
+    assert f"version = {{{mercer.__version__}}}" in page

@@ -51,10 +51,14 @@ def test_rows_and_figures_are_there(full_run, name):
     items = [item for outcome in report.outcomes for item in outcome.items]
     tables = {item.table for item in items if isinstance(item, Row)}
     assert {table.name for table in report.study.tables} == tables
+    # The steps that need more images than there are say so: "linear, n = 2,000".
+    missing = [o.step for o in report.outcomes if o.status == "unavailable"]
+    sizes = {step.partition(", ")[2] for step in missing} - {""}
     published = {
         (table, row)
         for table, rows in report.study.published.items()
         for row in rows
+        if not any(row.endswith(size) for size in sizes)
         if "10,000" not in row and "5,000" not in row and row != "60,000"
     }
     found = {(i.table, i.published_as) for i in items if isinstance(i, Row)}

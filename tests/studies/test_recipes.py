@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
@@ -124,7 +124,8 @@ def test_other_machines_for_several_classes(multiclass, digits):
     recipe = replace(SMALL, multiclass=multiclass)
     model = recipe.machine(0).fit(X[:200], y[:200])
     assert model[-1].multiclass == multiclass
-    margins = recipes._margins(model, X[200:], y[200:])
+    predicted, margins = recipes._judge(model, X[200:], y[200:])
+    assert_array_equal(predicted, model.predict(X[200:]))
     values = model.decision_function(X[200:])
     code = model[-1].code_
     for k, label in enumerate(y[200:]):
@@ -203,8 +204,13 @@ def test_the_margin_decides_between_equals(digits):
     easy = np.isin(y, (0, 1))  # all recipes are right on these
     X, y = X[easy], y[easy]
     splits = [(np.arange(len(y))[::2], np.arange(len(y))[1::2])]
-    changes = {"a small penalty": {"C": 0.4}, "as before": {"C": 5.0}}
+    changes = {
+        "a small penalty": {"C": 0.4},
+        "as before": {"C": 5.0},
+        **recipes.MACHINES,  # there are none for two classes
+    }
     chosen = choose_recipe(SMALL, changes, X, y, splits, seed=0)
+    assert len(chosen.table) == 3
     assert {score for _, score in chosen.table} == {100.0}
     assert chosen.recipe.described == "gradients"
 
@@ -215,7 +221,8 @@ def test_margins(n_classes, digits):
     own = y < n_classes
     X, y = X[own], y[own] + 3
     model = SMALL.machine(0).fit(X[::2], y[::2])
-    found = recipes._margins(model, X, y)
+    predicted, found = recipes._judge(model, X, y)
+    assert_array_equal(predicted, model.predict(X))
     values = model.decision_function(X).reshape(len(y), -1)
     pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
     for k, label in enumerate(y - 3):

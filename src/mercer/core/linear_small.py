@@ -21,6 +21,8 @@ __all__ = ["Machines", "solve_small_machines"]
 INNER_PART = 0.5
 GROWTH = 3.0
 LARGEST_SIGMA = 1e5
+# Rounding errors of a pivot, as a fraction of its entry of the matrix.
+ROUNDING = 1e-15
 
 
 class Machines(NamedTuple):
@@ -233,17 +235,20 @@ def _curvature(X, row, value, free, ridge, inverse, e, H):
 def _solve_definite(H, gradient, direction):
     """Solve ``H direction = -gradient`` by Cholesky's method, in place.
 
-    Return False if the matrix is not definite, or not finite.
+    Where features depend on each other, rounding errors can leave nothing of a pivot;
+    it is then as large as they are.  Return False if the matrix is not finite.
     """
     size = len(H)
     for a in range(size):
         line = H[a]
+        least = ROUNDING * line[a]
         for b in range(a + 1):
             other, total = H[b], line[b]
             for c in range(b):
                 total -= line[c] * other[c]
             if a == b:
-                if not (0.0 < total and total < np.inf):
+                total = max(total, least)
+                if not total < np.inf:
                     return False
                 line[a] = np.sqrt(total)
             else:

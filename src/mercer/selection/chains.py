@@ -47,6 +47,9 @@ __all__ = [
 
 # Arrays as long as there are samples that a problem needs while it is being solved.
 ARRAYS_OF_A_PROBLEM = 12
+# Matrices as large as the products of features that it needs: these, and products of
+# samples near the margin with the samples themselves.
+MATRICES_OF_A_PROBLEM = 3
 
 
 @dataclass(eq=False)
@@ -192,7 +195,7 @@ def _batches(plans: dict[int, LinearPlan], budget: int) -> list[list[int]]:
     plan = plans[numbers[0]]
     n, d = plan.X.shape
     width = d + 1 if d < MOST_DIRECT else 0
-    each = 8 * (width * width + ARRAYS_OF_A_PROBLEM * n)
+    each = 8 * (MATRICES_OF_A_PROBLEM * width * width + ARRAYS_OF_A_PROBLEM * n)
     at_once = int(np.clip(budget // (len(plan.weights) * each), 1, len(numbers)))
     return [numbers[i : i + at_once] for i in range(0, len(numbers), at_once)]
 

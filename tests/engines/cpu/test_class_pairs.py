@@ -118,6 +118,19 @@ def test_steps_are_limited_for_each_problem(samples):
     assert not model.converged_
 
 
+def test_what_rounding_errors_hinder_goes_the_long_way(samples, calls, monkeypatch):
+    X, y = samples
+    solutions_of = class_pairs.solutions_of
+
+    def not_solved(*args):
+        return [s._replace(converged=False) for s in solutions_of(*args)]
+
+    monkeypatch.setattr(class_pairs, "solutions_of", not_solved)
+    model = SVC().fit(X, y)
+    assert calls == [("solve_small_pairs", False), ("solve_plan", True)]
+    assert model.converged_
+
+
 def test_values_that_overflow_are_refused(samples):
     X, y = samples
     with pytest.raises(ValueError, match="not finite"):

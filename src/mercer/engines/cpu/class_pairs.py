@@ -57,7 +57,8 @@ def solve_small_pairs(
     """Return certified solutions of a plan of small problems of two classes.
 
     ``progress`` is called after each run of problems, and may stop the threads.  Return
-    None if there is too little memory, or if values overflow.
+    None if there is too little memory, if values overflow, or if rounding errors keep
+    a problem from being solved.
     """
     samples = Operand(plan.samples, order=plan.order, run=threads.map)
     at_once = _at_once(plan, samples, settings)
@@ -73,7 +74,7 @@ def solve_small_pairs(
     for run in runs:  # some have not begun if the work was to end early
         if work.solutions[work.together[run[0]][0]] is None:
             work.solve(run)
-    if not work.is_finite:
+    if not work.is_finite or not (threads.stop[0] or work.are_solved(settings)):
         return None
     stopped_early = getattr(progress, "stopped_early", False)
     return Certified(work.solutions, True, stopped_early)
@@ -110,6 +111,10 @@ class _Work:
             np.cumsum(area) - area,
             sizes,
         )
+
+    def are_solved(self, settings: Settings) -> bool:
+        """Tell whether all problems are solved, or were given all of their steps."""
+        return all(s.converged or s.n_iter == settings.max_iter for s in self.solutions)
 
     def solve(self, run: list[Choice]) -> None:
         """Solve the problems of one class with a run of others."""

@@ -107,3 +107,12 @@ def test_values_that_overflow_are_refused(samples):
     X, y = samples
     with pytest.raises(ValueError, match="not finite"):
         LinearSVC().fit(1e200 * X, y)
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
+def test_features_that_depend_on_each_other_at_any_scale(scale):
+    """Rounding errors leave nothing of some pivots of the second derivative."""
+    X, y = make_classification(600, 12, n_informative=6, n_classes=3, random_state=1)
+    model = LinearSVC().fit(scale * X, y)
+    assert model.converged_
+    assert (model.dual_gap_ <= 1e-4 * model.objective_).all()

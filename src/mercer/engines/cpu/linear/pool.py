@@ -12,7 +12,7 @@ __all__ = ["Pool"]
 
 # A pool has room for so many times the samples that it is asked for at first, and
 # forgets all others when it is full.
-ROOM = 3.0
+ROOM = 2.0
 
 
 class Pool:

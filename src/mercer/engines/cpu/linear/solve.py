@@ -119,9 +119,11 @@ def solve_linear(
     def is_solved(task: Any) -> bool:
         return task.gap <= tol * task.primal
 
-    limit = _n_epochs(features, problems, max_iter, start)
+    start = start or Start(None, None, None)
+    beta = _clipped(start.beta, problems)
+    has_weights_only = start.weights is not None and beta is None
+    limit = _n_epochs(features, problems, max_iter, has_weights_only)
     if limit:
-        beta = None if start is None else _clipped(start.beta, problems)
         fall = np.inf if beta is None or _is_wide(features) else FAST
         tasks: list[Any] = coordinate_descent(
             features, problems, is_solved, limit, seed, stop, beta, report, fall
@@ -130,7 +132,6 @@ def solve_linear(
         if not all(task.done for task in tasks) and left > 0 and not stop[0]:
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
     else:
-        start = start or Start(None, None, None)
         is_tall = (
             features.n >= SAMPLES_PER_FEATURE * features.d
             and features.n_values >= FEW_VALUES
@@ -140,7 +141,7 @@ def solve_linear(
             start = rough._replace(products=start.products)
         tasks = newton(
             features, problems, is_solved, max_iter, stop, start.weights, start.shifts,
-            _clipped(start.beta, problems), report, start.products,
+            beta, report, start.products,
         )  # fmt: skip
     return LinearFound(
         np.array([task.w for task in tasks]),
@@ -228,7 +229,7 @@ def _is_wide(features: Features) -> bool:
 
 
 def _n_epochs(
-    features: Features, problems: LinearProblems, max_iter: int, start: Start | None
+    features: Features, problems: LinearProblems, max_iter: int, has_weights_only: bool
 ) -> int:
     """Return how many epochs of coordinate descent come before Newton's method.
 
@@ -241,9 +242,6 @@ def _n_epochs(
         return 0
     if _is_wide(features):
         return min(SLOW, max_iter)
-    has_weights_only = (
-        start is not None and start.weights is not None and start.beta is None
-    )
     if has_weights_only or features.d < MANY_FEATURES:
         return 0
     visits = VISITS_IF_SQUARED if problems.has_ridge else VISITS
