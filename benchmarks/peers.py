@@ -90,10 +90,16 @@ class Mercer(ScikitLearn):
     def warm_up(self, X: NDArray, y: NDArray) -> None:
         super().warm_up(X, y)
         # Large problems use shrinking or the decomposition, and hard problems double
-        # precision. Compile that code too, for which a few classes are enough.
+        # precision. Compile that code too, for which a few classes are enough. So few
+        # samples would be small work otherwise.
         few = y < MOST_CLASSES
         X, y = X[few], y[few]
-        with patch("mercer.core.smo.SHRINK_FROM", 0):
+        with (
+            patch("mercer.core.smo.SHRINK_FROM", 0),
+            patch("mercer.engines.cpu.small.MOST_SAMPLES", 0),
+            patch("mercer.engines.cpu.small.MOST_VALUES", 0),
+            patch("mercer.engines.cpu.class_pairs.MOST_SAMPLES", 0),
+        ):
             for solver in ("auto", "decompose"):
                 for dtype in (X.dtype, np.float64):
                     model = self.model_with(solver=solver)
