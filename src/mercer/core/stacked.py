@@ -4,6 +4,12 @@ With a hundred classes there are 4,950 pairs of them.  Each problem takes some
 microseconds, less than a handful of calls from Python.  So the variables of many
 problems lie one after the other in the same arrays, and a thread solves one problem
 after the other, certificates included, before it comes back to Python.
+
+A *chain* goes through problems of the same variables that differ in their bounds and
+linear terms, as by another C.  Along ascending bounds the best multiple of one solution
+is where the next problem begins (see :mod:`mercer.core.smo`).  Where sums are
+prescribed (:math:`\\nu`), mass that the scaled solution lacks is added where the
+gradient asks for it most.
 """
 
 from collections.abc import Sequence
@@ -22,14 +28,35 @@ from mercer.core.problem import (
     cut_pieces,
     holds_bounds_and_sums,
 )
-from mercer.core.smo import POLISH, POLISHING_STEPS, minimise_pairs, multiply
+from mercer.core.smo import (
+    POLISH,
+    POLISHED,
+    POLISHING_STEPS,
+    SHRINK_FROM,
+    best_multiple,
+    fill_rows,
+    minimise_pairs,
+    multiply,
+    part_of,
+    polish_pairs,
+    shrink_and_solve,
+)
 
 __all__ = [
+    "MOST_FOR_ROUNDING",
+    "SAFETY",
+    "Chains",
     "OwnBlocks",
     "Results",
     "Stacked",
+    "add_products",
+    "begin_at",
+    "collect_weights",
+    "is_spoilt",
     "room_for",
+    "room_for_chains",
     "solutions_of",
+    "solve_chains",
     "solve_class_pairs",
     "solve_stacked",
     "stack",
@@ -37,6 +64,8 @@ __all__ = [
 
 # Steps aim at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
+# Largest fraction of the tolerance that single precision may lose to rounding errors.
+MOST_FOR_ROUNDING = 0.6
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
 
@@ -49,13 +78,27 @@ class Stacked(NamedTuple):
     begin_f: NDArray[np.int64]  #: where each problem's rows begin, then the end
 
 
+class Chains(NamedTuple):
+    """Chains through problems of the same variables, stacked; a row for each link."""
+
+    p: NDArray[np.float64]  #: shape (n_links, n_variables)
+    lo: NDArray[np.float64]
+    hi: NDArray[np.float64]
+    start: NDArray[np.float64]  #: one row if no sums are prescribed
+    row: NDArray[np.int64]  #: the same for all links, as are all that follow
+    group: NDArray[np.int64]
+    begin: NDArray[np.int64]  #: where each chain's variables begin, then the end
+    begin_f: NDArray[np.int64]  #: where each chain's rows begin, then the end
+
+
 class Results(NamedTuple):
-    """What is found, for all of the stacked problems."""
+    """What is found for stacked problems; arrays of chains have a row for each link."""
 
     beta: NDArray[np.float64]  #: the start, and then the solution
     f: NDArray[np.float64]  #: K beta, computed by a product
     n_iter: NDArray[np.int64]
-    #: objective, KKT gap, dual gap, and whether bounds and sums hold
+    #: objective, KKT gap, dual gap, whether bounds and sums hold (-1: the precision was
+    #: not enough), and the rounding errors in the gap
     certificate: NDArray[np.float64]
     multipliers: NDArray[np.float64]  #: a column for each group
 
@@ -89,17 +132,30 @@ def room_for(problems: Stacked) -> Results:
         problems.variables.start.copy(),
         np.zeros(problems.begin_f[-1]),
         np.zeros(count, dtype=np.int64),
-        np.zeros((count, 4)),
+        np.zeros((count, 5)),
         np.zeros((count, int(problems.variables.group.max()) + 1)),
     )
 
 
+def room_for_chains(chains: Chains) -> Results:
+    """Return arrays for what is found along chains."""
+    shape = len(chains.p), len(chains.begin) - 1
+    return Results(
+        np.zeros(chains.p.shape),
+        np.zeros((len(chains.p), chains.begin_f[-1])),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros((*shape, 5)),
+        np.zeros((*shape, int(chains.group.max()) + 1)),
+    )
+
+
 def solutions_of(
-    problems: Stacked, results: Results, tol: float, first: int, last: int
+    problems: Stacked | Chains, results: Results, tol: float, first: int, last: int
 ) -> list[Solution]:
     """Return the solutions of the problems from ``first`` up to ``last``.
 
-    They have converged if their bounds and sums hold and the gap is within ``tol``.
+    They have converged if their bounds and sums hold and the gap, rounding errors
+    included, is within ``tol``.
     """
     some = slice(first, last)
     begin = problems.begin[first : last + 1].tolist()
@@ -114,12 +170,12 @@ def solutions_of(
     )
     solutions = []
     for (v, w), (r, s), n_iter, certificate, multipliers in found:
-        objective, kkt_gap, dual_gap, holds = certificate
+        objective, kkt_gap, dual_gap, holds, error = certificate
         bias = -sum(multipliers) / len(multipliers)
-        converged = holds > 0.0 and kkt_gap <= tol
+        converged = holds > 0.0 and kkt_gap + error <= tol
         beta, f = results.beta[v:w], results.f[r:s]
         numbers = bias, objective, kkt_gap, dual_gap, n_iter, converged
-        solutions.append(Solution(beta, f, *numbers, tuple(multipliers)))
+        solutions.append(Solution(beta, f, *numbers, tuple(multipliers), error))
     return solutions
 
 
@@ -247,3 +303,182 @@ def _solve_one(K, span, problems, k, tol, max_iter, polish, stop, results):
     certificate = results.certificate[k]
     certificate[0], certificate[1], certificate[2] = objective, kkt_gap, dual_gap
     certificate[3] = 1.0 if holds else 0.0
+
+
+@jit
+def is_spoilt(gap: float, error: float, goal: float, tol: float):
+    """Tell whether rounding or overflow is the only obstacle to a certificate."""
+    return not gap + error < np.inf or (gap <= goal and gap + 2.0 * error > tol)
+
+
+@jit
+def solve_chains(
+    K: NDArray,
+    diag: NDArray,
+    rows: NDArray,
+    sampled: NDArray,
+    exact: NDArray,
+    chains: Chains,
+    first: int,
+    last: int,
+    tol: NDArray,
+    max_iter: NDArray,
+    most: int,
+    stop: NDArray,
+    room: NDArray,
+    results: Results,
+):
+    """Solve the chains from ``first`` up to ``last`` on parts of one kernel matrix.
+
+    ``rows`` are the rows of the matrix K that belong to the rows of the chains.  Row r
+    of K is row ``sampled[r]`` of ``exact`` in double precision, unless that is -1.
+    Each link has its ``tol`` and ``max_iter``.  Shrinking copies at most ``most`` rows,
+    and ``room`` is memory for the matrix of one chain.
+    """
+    for c in range(first, last):
+        if stop[0] != 0:
+            break
+        v, w = chains.begin[c], chains.begin[c + 1]
+        r, s = chains.begin_f[c], chains.begin_f[c + 1]
+        n, own = s - r, rows[r:s]
+        source = part_of(K, diag, own, room[: n * n].reshape(n, n))
+        row, group = chains.row[v:w], chains.group[v:w]
+        piece, span, group_start = cut_pieces(row, group, np.array([[0, n, 0]]))
+        where = Layout(piece, span, group_start)
+        is_polished = w - v <= POLISHED and K.itemsize == 8
+        has_sums = np.any(chains.start[:, v:w] != 0.0)
+        if is_polished or has_sums:
+            fill_rows(source, np.arange(n))
+        active = 0 if w - v < SHRINK_FROM else min((w - v) // 2, most)
+        before = -1
+        for k in range(len(chains.p)):
+            start = chains.start[min(k, len(chains.start) - 1), v:w]
+            problem = DualProblem(
+                chains.p[k, v:w], chains.lo[k, v:w], chains.hi[k, v:w],
+                start, row, group,
+            )  # fmt: skip
+            beta, f = results.beta[k, v:w], results.f[k, r:s]
+            if before < 0:
+                beta[:] = start
+                f[:] = 0.0
+                if has_sums:
+                    multiply(source.square, span, row, beta, f)
+            else:
+                begin_at(
+                    source.square, problem, results.beta[before, v:w],
+                    results.f[before, r:s], beta, f,
+                )  # fmt: skip
+            goal, steps = SAFETY * tol[k], 0
+            for _ in range(2):
+                left = max_iter[k] - steps
+                if is_polished:
+                    more, _, _ = polish_pairs(
+                        source.square, where, problem, beta, f, goal, left, stop
+                    )
+                else:
+                    more, _, _ = shrink_and_solve(
+                        source, where, problem, beta, f, goal, left, stop, active
+                    )
+                steps += more
+                objective, gap, dual_gap = certify_one(
+                    problem.p, problem.lo, problem.hi, row, group, beta, f,
+                    results.multipliers[k, c],
+                )  # fmt: skip
+                error = _rounding_error(own, sampled, exact, row, beta, f)
+                is_lost = is_spoilt(gap, error, goal, tol[k])
+                if not is_lost:
+                    break
+                if not 2.5 * error <= MOST_FOR_ROUNDING * tol[k]:
+                    break
+                # A smaller gap makes up for larger rounding errors.
+                is_lost = False
+                goal = tol[k] - 2.5 * error
+            holds = holds_bounds_and_sums(problem.lo, problem.hi, start, group, beta)
+            results.n_iter[k, c] = steps
+            certificate = results.certificate[k, c]
+            certificate[0], certificate[1], certificate[2] = objective, gap, dual_gap
+            certificate[3] = -1.0 if is_lost else (1.0 if holds else 0.0)
+            certificate[4] = 2.0 * error
+            before = -1 if is_lost or not np.isfinite(objective) else k
+
+
+@jit
+def _rounding_error(rows, sampled, exact, row, beta, f):
+    """Return the largest error of ``f`` on the rows that are known exactly."""
+    by_row = np.zeros(len(f))
+    for v in range(len(beta)):
+        by_row[row[v]] += beta[v]
+    largest = 0.0
+    for i in range(len(rows)):
+        if sampled[rows[i]] >= 0:
+            values = exact[sampled[rows[i]]]
+            total = 0.0
+            for k in range(len(rows)):
+                if by_row[k] != 0.0:
+                    total += by_row[k] * values[rows[k]]
+            error = abs(total - f[i])
+            if not error <= largest:
+                largest = error if error < np.inf else np.inf
+    return largest
+
+
+@jit
+def begin_at(
+    K: NDArray,
+    problem: DualProblem,
+    old_beta: NDArray,
+    old_f: NDArray,
+    beta: NDArray,
+    f: NDArray,
+):
+    """Write the coefficients at which a problem begins after another, and their f."""
+    p, lo, hi, start, row, group = problem
+    mass = np.abs(start).sum()
+    if mass == 0.0:
+        best_multiple(p, lo, hi, row, old_beta, old_f, beta, f)
+        return
+    # If all bounds and masses are scaled (C of nu-SVR), the solution is scaled too.
+    old = np.abs(old_beta).sum()
+    scale = mass / old if old > 0.0 else 1.0
+    for v in range(len(beta)):
+        beta[v] = min(max(scale * old_beta[v], lo[v]), hi[v])
+    first = 0
+    while first < len(beta):
+        last = first
+        while last < len(beta) and group[last] == group[first]:
+            last += 1
+        lack = start[first:last].sum() - beta[first:last].sum()
+        sign = 1.0 if lack > 0.0 else -1.0
+        wish = np.empty(last - first)
+        for v in range(first, last):
+            wish[v - first] = sign * (old_f[row[v]] + p[v])
+        left = abs(lack)
+        for k in np.argsort(wish, kind="mergesort"):
+            v = first + k
+            share = min(left, hi[v] - beta[v] if sign > 0.0 else beta[v] - lo[v])
+            beta[v] = min(max(beta[v] + sign * share, lo[v]), hi[v])
+            left -= share
+        first = last
+    multiply(K, np.array([[0, len(f), 0]]), row, beta, f)
+
+
+@jit
+def collect_weights(coefficients: NDArray, begin: NDArray, weights: NDArray):
+    """Write stretches of rows of coefficients, each of which begins at ``begin[k]``."""
+    length = weights.shape[1]
+    for e in range(len(coefficients)):
+        for k in range(len(begin)):
+            source = coefficients[e, begin[k] : begin[k] + length]
+            target = weights[e * len(begin) + k]
+            for i in range(length):
+                target[i] = source[i]
+
+
+@jit
+def add_products(products: NDArray, tasks: NDArray, sums: NDArray):
+    """Add products (n_links * len(tasks), m) to ``sums`` (n_links, n_tasks, m)."""
+    for e in range(len(sums)):
+        for k in range(len(tasks)):
+            target, source = sums[e, tasks[k]], products[e * len(tasks) + k]
+            for i in range(len(target)):
+                target[i] += source[i]
