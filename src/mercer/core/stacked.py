@@ -66,6 +66,8 @@ __all__ = [
 SAFETY = 0.9
 # Largest fraction of the tolerance that single precision may lose to rounding errors.
 MOST_FOR_ROUNDING = 0.6
+# A chain begins anew after a solution of which bounds hold more than this share.
+MOST_HELD = 0.8
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
 
@@ -399,7 +401,25 @@ def solve_chains(
             certificate[0], certificate[1], certificate[2] = objective, gap, dual_gap
             certificate[3] = -1.0 if is_lost else (1.0 if holds else 0.0)
             certificate[4] = 2.0 * error
-            before = -1 if is_lost or not np.isfinite(objective) else k
+            is_useful = has_sums or not _is_held(problem, beta)
+            is_sound = not is_lost and np.isfinite(objective)
+            before = k if is_sound and is_useful else -1
+
+
+@jit
+def _is_held(problem, beta):
+    """Tell whether bounds hold nearly all coefficients that are not 0.
+
+    Under larger bounds most of them will be smaller than their new bound, and finding
+    that out one by one takes longer than to begin anew.
+    """
+    used, held = 0, 0
+    for v in range(len(beta)):
+        if beta[v] != 0.0:
+            used += 1
+            if beta[v] == problem.lo[v] or beta[v] == problem.hi[v]:
+                held += 1
+    return held > MOST_HELD * used
 
 
 @jit

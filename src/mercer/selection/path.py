@@ -267,19 +267,20 @@ def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
     def flat(plan: Plan, name: str) -> NDArray:
         return np.concatenate([getattr(spec.problem, name) for spec in plan.specs])
 
-    p, lo, hi, start = (
-        np.array([flat(one, name) for one in plans])
-        for name in ("p", "lo", "hi", "start")
-    )
-    # From small bounds to large ones, then by the masses and by the linear terms.
-    keys = (p * p).sum(axis=1), (start * start).sum(axis=1), (hi - lo).sum(axis=1)
-    order = np.lexsort(keys)
-    start = start[order] if start.any() else start[:1]
-    sizes = np.array([len(spec.problem.p) for spec in specs])
-    begin = np.append(0, np.cumsum(sizes))
+    def size(e: int) -> tuple[float, float, float]:
+        """Order by the bounds, then by the masses, then by the linear terms."""
+        p, lo, hi, start = parts[e]
+        return hi.sum() - lo.sum(), start @ start, p @ p
+
+    parts = [[flat(one, name) for name in ("p", "lo", "hi", "start")] for one in plans]
+    order = sorted(range(len(plans)), key=size)
+    p, lo, hi, start = (np.array([parts[e][i] for e in order]) for i in range(4))
+    begin = np.append(0, np.cumsum([len(spec.problem.p) for spec in specs]))
     chains = Chains(
-        *(part[order] for part in (p, lo, hi)),
-        start,
+        p,
+        lo,
+        hi,
+        start if start.any() else start[:1],
         flat(plan, "row"),
         flat(plan, "group"),
         begin,
@@ -298,7 +299,7 @@ def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
         machine_row = None
     blocks = _blocks(fold, plan, first)
     rows = fold.train[samples]
-    return Stated(chains, order.tolist(), rows, blocks, machine_row, plans)
+    return Stated(chains, order, rows, blocks, machine_row, plans)
 
 
 def _blocks(fold: Fold, plan: Plan, first: NDArray) -> list[Block]:
