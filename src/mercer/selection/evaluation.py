@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
@@ -33,7 +34,6 @@ from mercer.kernels.base import Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import QUIET
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
@@ -101,7 +101,7 @@ class NotPrecise(ArithmeticError):
 class Evaluation:
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
-    def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
+    def __init__(self, request: Request, engine: CpuEngine, bar: Bar | None = None):
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         #: fitted models, if they are kept, and the test samples as they see them
@@ -110,7 +110,8 @@ class Evaluation:
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
         self._candidates: list[dict[str, Any]] = []
-        self.threads = threads
+        self.engine = engine
+        self._is_brief = False  # whether threads would take longer to wake
         self._bar = bar
         self._room: int | None = None  # bytes that shrinking may copy
         # Threads begin with scikit-learn's defaults.
@@ -230,7 +231,7 @@ class Evaluation:
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
         budget = budget_bytes(allowed)
-        squares = self.threads.count * self._largest_part(samples, dtype)
+        squares = self.engine.count * self._largest_part(samples, dtype)
         tiles = budget // TILES_PART
         left = budget - whole - squares - tiles
         if left < 0:
@@ -250,24 +251,27 @@ class Evaluation:
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
             X = seen_by(kernels, samples.X)
-            maker = GramMaker(X, dtype, kernels, budget, self.threads, keeps=keeps)
+            maker = GramMaker(
+                X, dtype, kernels, budget, self.engine.threads, keeps=keeps
+            )
             make = maker.make
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
             left -= (at_once - 1) * whole
         # The remaining memory is for the copies that shrinking makes.
-        self._room = left // max(self.threads.count, WORKERS)
+        self._room = left // max(self.engine.count, WORKERS)
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], make)
 
     def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
         """Evaluate units of so few samples that kernels need not share distances."""
-        at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
         kernels = [unit.kernel for unit in units]
         make = partial(small_gram, seen_by(kernels, samples.X))
-        for begin in range(0, len(units), at_once):
-            self._run_batch(units[begin : begin + at_once], make)
+        self._is_brief = True
+        for unit in units:
+            self._run_batch([unit], make)
+        self._is_brief = False
 
     def _run_on_card(self, samples: Samples, units: list[Unit], device: str) -> None:
         """Evaluate units on a graphics card, one after the other."""
@@ -280,7 +284,7 @@ class Evaluation:
         try:
             kernels = [unit.kernel for unit in units]
             maker = CardGrams(
-                card_of(device), samples, kernels, dtype, self.threads, allowed
+                card_of(device), samples, kernels, dtype, self.engine.threads, allowed
             )
             reason = maker.why_no_room()
         except Exception as error:
@@ -351,27 +355,36 @@ class Evaluation:
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
-            self.threads.map(partial(self._ask, unit.kernel), unit.entries)
+            self._map(partial(self._ask, unit.kernel), unit.entries)
             courses += [(unit, course) for course in courses_of(unit)]
         portions = portions_of([course for _, course in courses])
 
         def solve(portion: Portion) -> None:
-            solve_portion(portion, self.threads.stop, self._room)
+            solve_portion(portion, self.engine.stop, self._room)
             self._count_portion(portion)
 
         if solve_all is None:
-            self.threads.map(solve, portions)
+            self._map(solve, portions)
         else:
-            solve_all([course for _, course in courses], self.threads.stop)
+            solve_all([course for _, course in courses], self.engine.stop)
             for portion in portions:
                 self._count_portion(portion)
-        self.threads.map(lambda pair: self._finish(*pair), courses)
+        self._map(lambda pair: self._finish(*pair), courses)
         for unit in units:
             unit.gram = None
             for entry in unit.entries:
                 entry.weights = entry.plan = None
                 if entry.failure is not None:
                     self.fit_again(entry.candidate, entry.split, entry.failure)
+
+    def _map(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Apply a function to every item in threads, or here if the work is brief."""
+        if not self._is_brief:
+            self.engine.map(function, items)
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            for item in items:
+                function(item)
 
     def _count_portion(self, portion: Portion) -> None:
         course, first, last = portion
@@ -418,7 +431,7 @@ class Evaluation:
         request = self.request
         is_single = course.gram.matrix.dtype == np.float32
         if is_single and not unit.samples.is_matrix and self._room is not None:
-            repair(course, unit.kernel, unit.samples.X, self.threads.stop, self._room)
+            repair(course, unit.kernel, unit.samples.X, self.engine.stop, self._room)
         # What users set was checked when the machines stated their problems.
         with config_context(**{**self.config, "skip_parameter_validation": True}):
             for e in range(len(course.entries)):

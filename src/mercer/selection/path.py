@@ -63,6 +63,8 @@ SAMPLED_ROWS = 64
 PORTION = 2000
 # Columns in at most so many stretches are copied stretch by stretch.
 MOST_STRETCHES = 16
+# Arrays of so many values are quickly made anew.
+LITTLE = 2**16
 # The number of rows that shrinking may copy if memory is no question.
 NO_LIMIT = 2**30
 
@@ -79,6 +81,7 @@ class SharedGram(NamedTuple):
     @classmethod
     def given(cls, matrix: NDArray) -> SharedGram:
         """Take a matrix of the user's as exact."""
+        matrix = matrix if matrix.flags.writeable else same_type(matrix)
         sampled = sample(len(matrix))
         exact = matrix[sampled].astype(np.float64)
         return cls(matrix, sampled, exact, matrix.diagonal().copy())
@@ -342,7 +345,7 @@ def solve_portion(portion: Portion, stop: NDArray, room: int | None = None) -> N
     began = time.perf_counter()
     course, first, last = portion
     gram, chains = course.gram, course.stated.chains
-    matrix = same_type(gram.matrix)
+    matrix = gram.matrix
     most = NO_LIMIT if room is None else isqrt(max(room, 0) // matrix.itemsize)
     largest = int(np.diff(chains.begin_f[first : last + 1]).max())
     solve_chains(
@@ -355,6 +358,8 @@ def solve_portion(portion: Portion, stop: NDArray, room: int | None = None) -> N
 
 def room_of_thread(size: int, dtype: np.dtype) -> NDArray:
     """Return an array, valid until the next call of the thread."""
+    if size <= LITTLE:
+        return np.empty(size, dtype=dtype)
     memory = memory_of_thread()
     room = memory.get("room of a path")
     if room is None or room.dtype != dtype or room.size < size:
