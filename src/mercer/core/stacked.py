@@ -66,8 +66,8 @@ __all__ = [
 SAFETY = 0.9
 # Largest fraction of the tolerance that single precision may lose to rounding errors.
 MOST_FOR_ROUNDING = 0.6
-# A chain begins anew after a solution of which bounds hold more than this share.
-MOST_HELD = 0.8
+# A chain begins anew if larger bounds release more than this share of a solution.
+MOST_RELEASED = 0.8
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
 
@@ -83,8 +83,8 @@ class Stacked(NamedTuple):
 class Chains(NamedTuple):
     """Chains through problems of the same variables, stacked; a row for each link."""
 
-    p: NDArray[np.float64]  #: shape (n_links, n_variables)
-    lo: NDArray[np.float64]
+    p: NDArray[np.float64]  #: one row if it is the same for all links
+    lo: NDArray[np.float64]  #: shape (n_links, n_variables)
     hi: NDArray[np.float64]
     start: NDArray[np.float64]  #: one row if no sums are prescribed
     row: NDArray[np.int64]  #: the same for all links, as are all that follow
@@ -141,10 +141,10 @@ def room_for(problems: Stacked) -> Results:
 
 def room_for_chains(chains: Chains) -> Results:
     """Return arrays for what is found along chains."""
-    shape = len(chains.p), len(chains.begin) - 1
+    shape = len(chains.lo), len(chains.begin) - 1
     return Results(
-        np.zeros(chains.p.shape),
-        np.zeros((len(chains.p), chains.begin_f[-1])),
+        np.zeros(chains.lo.shape),
+        np.zeros((len(chains.lo), chains.begin_f[-1])),
         np.zeros(shape, dtype=np.int64),
         np.zeros((*shape, 5)),
         np.zeros((*shape, int(chains.group.max()) + 1)),
@@ -353,25 +353,23 @@ def solve_chains(
             fill_rows(source, np.arange(n))
         active = 0 if w - v < SHRINK_FROM else min((w - v) // 2, most)
         before = -1
-        for k in range(len(chains.p)):
+        for k in range(len(chains.lo)):
+            p = chains.p[min(k, len(chains.p) - 1), v:w]
             start = chains.start[min(k, len(chains.start) - 1), v:w]
-            problem = DualProblem(
-                chains.p[k, v:w], chains.lo[k, v:w], chains.hi[k, v:w],
-                start, row, group,
-            )  # fmt: skip
+            lo, hi = chains.lo[k, v:w], chains.hi[k, v:w]
+            problem = DualProblem(p, lo, hi, start, row, group)
             beta, f = results.beta[k, v:w], results.f[k, r:s]
-            if before < 0:
+            old_beta, old_f = results.beta[before, v:w], results.f[before, r:s]
+            old_lo, old_hi = chains.lo[before, v:w], chains.hi[before, v:w]
+            if before < 0 or _are_released(old_beta, old_lo, old_hi, lo, hi):
                 beta[:] = start
                 f[:] = 0.0
                 if has_sums:
                     multiply(source.square, span, row, beta, f)
             else:
-                begin_at(
-                    source.square, problem, results.beta[before, v:w],
-                    results.f[before, r:s], beta, f,
-                )  # fmt: skip
+                begin_at(source.square, problem, old_beta, old_f, beta, f)
             goal, steps = SAFETY * tol[k], 0
-            for _ in range(2):
+            for _attempt in range(2):
                 left = max_iter[k] - steps
                 if is_polished:
                     more, _, _ = polish_pairs(
@@ -383,43 +381,39 @@ def solve_chains(
                     )
                 steps += more
                 objective, gap, dual_gap = certify_one(
-                    problem.p, problem.lo, problem.hi, row, group, beta, f,
-                    results.multipliers[k, c],
-                )  # fmt: skip
+                    p, lo, hi, row, group, beta, f, results.multipliers[k, c]
+                )
                 error = _rounding_error(own, sampled, exact, row, beta, f)
                 is_lost = is_spoilt(gap, error, goal, tol[k])
-                if not is_lost:
-                    break
-                if not 2.5 * error <= MOST_FOR_ROUNDING * tol[k]:
+                if not is_lost or not 2.5 * error <= MOST_FOR_ROUNDING * tol[k]:
                     break
                 # A smaller gap makes up for larger rounding errors.
                 is_lost = False
                 goal = tol[k] - 2.5 * error
-            holds = holds_bounds_and_sums(problem.lo, problem.hi, start, group, beta)
+            holds = holds_bounds_and_sums(lo, hi, start, group, beta)
             results.n_iter[k, c] = steps
             certificate = results.certificate[k, c]
             certificate[0], certificate[1], certificate[2] = objective, gap, dual_gap
             certificate[3] = -1.0 if is_lost else (1.0 if holds else 0.0)
             certificate[4] = 2.0 * error
-            is_useful = has_sums or not _is_held(problem, beta)
-            is_sound = not is_lost and np.isfinite(objective)
-            before = k if is_sound and is_useful else -1
+            before = -1 if is_lost or not np.isfinite(objective) else k
 
 
 @jit
-def _is_held(problem, beta):
-    """Tell whether bounds hold nearly all coefficients that are not 0.
+def _are_released(beta, old_lo, old_hi, lo, hi):
+    """Tell whether new bounds release nearly all coefficients that are not 0.
 
-    Under larger bounds most of them will be smaller than their new bound, and finding
+    Most of them will then be smaller than the best multiple makes them, and finding
     that out one by one takes longer than to begin anew.
     """
-    used, held = 0, 0
+    used, released = 0, 0
     for v in range(len(beta)):
         if beta[v] != 0.0:
             used += 1
-            if beta[v] == problem.lo[v] or beta[v] == problem.hi[v]:
-                held += 1
-    return held > MOST_HELD * used
+            was_held = beta[v] == old_lo[v] or beta[v] == old_hi[v]
+            if was_held and lo[v] < beta[v] < hi[v]:
+                released += 1
+    return released > MOST_RELEASED * used
 
 
 @jit

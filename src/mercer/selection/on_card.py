@@ -147,10 +147,10 @@ def _members(course: Course) -> Iterator[_Problem]:
     for c in range(len(chains.begin) - 1):
         own = slice(chains.begin[c], chains.begin[c + 1])
         rows = slice(chains.begin_f[c], chains.begin_f[c + 1])
-        for e, (p, lo, hi) in enumerate(zip(*chains[:3], strict=True)):
-            start = chains.start[min(e, len(chains.start) - 1)][own]
+        for e in range(len(chains.lo)):
+            p, lo, hi, start = (part[min(e, len(part) - 1), own] for part in chains[:4])
             row, group = chains.row[own], chains.group[own]
-            problem = DualProblem(p[own], lo[own], hi[own], start, row, group)
+            problem = DualProblem(p, lo, hi, start, row, group)
             beta, f = results.beta[e, own], results.f[e, rows]
             beta[:] = start
             member = Member(problem, course.stated.rows[rows], beta, f)

@@ -278,12 +278,13 @@ def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
     parts = [[flat(one, name) for name in ("p", "lo", "hi", "start")] for one in plans]
     order = sorted(range(len(plans)), key=size)
     p, lo, hi, start = (np.array([parts[e][i] for e in order]) for i in range(4))
+    p = p[:1].copy() if (p == p[0]).all() else p
     begin = np.append(0, np.cumsum([len(spec.problem.p) for spec in specs]))
     chains = Chains(
         p,
         lo,
         hi,
-        start if start.any() else start[:1],
+        start if start.any() else start[:1].copy(),
         flat(plan, "row"),
         flat(plan, "group"),
         begin,
@@ -383,10 +384,8 @@ def repair(course: Course, kernel: Kernel, X: Any, stop: NDArray, room: int) -> 
         if not np.isfinite(gram.matrix).all():
             continue
         again = np.flatnonzero(certificate[:, c, 3] < 0.0)
-        start = chains.start if len(chains.start) == 1 else chains.start[again]
         alone = Chains(
-            *(part[again, own] for part in chains[:3]),
-            start[:, own],
+            *(part[again if len(part) > 1 else [0], own] for part in chains[:4]),
             chains.row[own],
             chains.group[own],
             np.array([0, own.stop - own.start]),
