@@ -143,7 +143,7 @@ def part_of(matrix: NDArray, diag: NDArray, rows: NDArray, square: NDArray):
     nothing = np.empty((0, 0), dtype=square.dtype)
     return Rows(
         square, diag[rows], np.zeros(n, dtype=np.uint8), rows.astype(np.uint64),
-        matrix, nothing, nothing, np.int64(0), runs[:count].copy(),
+        matrix, nothing, nothing, 0, runs[:count].copy(),
     )  # fmt: skip
 
 

@@ -293,14 +293,13 @@ def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
     machines = slice(None, None, plan.per_machine)
     n_rows = np.diff(begin_f)[machines]
     first = np.append(0, np.cumsum(n_rows))
-    machine_row: NDArray | None = np.concatenate(
+    row = np.concatenate(
         [
             spec.problem.row + at
             for spec, at in zip(plan.machines, first.tolist(), strict=False)
         ]
     )
-    if np.array_equal(machine_row, np.arange(first[-1])):
-        machine_row = None
+    machine_row = None if np.array_equal(row, np.arange(first[-1])) else row
     blocks = _blocks(fold, plan, first)
     rows = fold.train[samples]
     return Stated(chains, order, rows, blocks, machine_row, plans)
@@ -384,8 +383,14 @@ def repair(course: Course, kernel: Kernel, X: Any, stop: NDArray, room: int) -> 
         if not np.isfinite(gram.matrix).all():
             continue
         again = np.flatnonzero(certificate[:, c, 3] < 0.0)
+        p, lo, hi, start = (
+            part[again if len(part) > 1 else [0], own] for part in chains[:4]
+        )
         alone = Chains(
-            *(part[again if len(part) > 1 else [0], own] for part in chains[:4]),
+            p,
+            lo,
+            hi,
+            start,
             chains.row[own],
             chains.group[own],
             np.array([0, own.stop - own.start]),
@@ -449,8 +454,8 @@ def decide(course: Course, entries: list[Entry], *, on_train: bool = False) -> N
     shape = len(entries), len(entries[0].plan.machines), len(new)
     sums = np.zeros(shape, dtype=gram.matrix.dtype)
     for block in course.stated.blocks:
-        shape = len(entries) * len(block.machines), len(block.samples)
-        weights = np.empty(shape, dtype=gram.matrix.dtype)
+        n_weights = len(entries) * len(block.machines)
+        weights = np.empty((n_weights, len(block.samples)), dtype=gram.matrix.dtype)
         collect_weights(coefficients, block.begin, weights)
         products = gram.times(weights, new, block.samples)
         add_products(products, block.machines, sums)
