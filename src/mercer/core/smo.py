@@ -27,13 +27,13 @@ __all__ = [
     "Outcome",
     "Rows",
     "best_multiple",
+    "fill_row",
     "fill_rows",
     "minimise_pairs",
     "minimise_whole",
     "most_active",
     "multiply",
     "part_of",
-    "polish_pairs",
     "same_type",
     "shrink_and_solve",
     "solve_and_polish",
@@ -152,11 +152,12 @@ def fill_rows(source: Rows, rows: NDArray):
     """Fill those of the rows that are not there yet."""
     for k in range(len(rows)):
         if source.ready[rows[k]] == 0:
-            _fill_row(source, rows[k])
+            fill_row(source, rows[k])
 
 
 @jit
-def _fill_row(source, r):
+def fill_row(source, r):
+    """Fill one row."""
     target, places = source.square[r], source.places
     if len(places) > 0:
         larger, runs = source.first[places[r]], source.runs
@@ -265,7 +266,7 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
             break
         i = _nearest(top, piece[i], p, f, up, -1.0)
         if not is_filled and ready[column[i]] == 0:
-            _fill_row(source, column[i])
+            fill_row(source, column[i])
         Ki = K[column[i]]
         Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
@@ -279,7 +280,7 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
         # A variable that reaches a bound is set to it exactly, so that it counts as
         # being at the bound.
         if not is_filled and ready[column[j]] == 0:
-            _fill_row(source, column[j])
+            fill_row(source, column[j])
         Kj = K[column[j]]
         curvature = Kii + np.float64(Kj[column[j]]) - 2.0 * np.float64(Ki[column[j]])
         delta = (f[row[j]] + p[j] - Gi) / max(curvature, TINY)
@@ -686,12 +687,11 @@ def solve_and_polish(
         fill_rows(K, np.arange(len(K.square)))
         K = K.square
     K = same_type(K)
-    return Outcome(*polish_pairs(K, where, problem, beta, f, tol, max_iter, stop))
+    return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
 
 
 @jit
-def polish_pairs(K, where, problem, beta, f, tol, max_iter, stop):
-    """Solve a small problem to a fraction of the tolerance."""
+def _solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop):
     n_iter, gap, stalled = minimise_pairs(
         K, where, problem, beta, f, tol, max_iter, stop
     )

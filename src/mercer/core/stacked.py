@@ -34,11 +34,10 @@ from mercer.core.smo import (
     POLISHING_STEPS,
     SHRINK_FROM,
     best_multiple,
-    fill_rows,
+    fill_row,
     minimise_pairs,
     multiply,
     part_of,
-    polish_pairs,
     shrink_and_solve,
 )
 
@@ -345,13 +344,20 @@ def solve_chains(
         n, own = s - r, rows[r:s]
         source = part_of(K, diag, own, room[: n * n].reshape(n, n))
         row, group = chains.row[v:w], chains.group[v:w]
-        piece, span, group_start = cut_pieces(row, group, np.array([[0, n, 0]]))
+        span = np.zeros((1, 3), dtype=np.int64)
+        span[0, 1] = n
+        piece, _, group_start = cut_pieces(row, group, span)
         where = Layout(piece, span, group_start)
         is_polished = w - v <= POLISHED and K.itemsize == 8
-        has_sums = np.any(chains.start[:, v:w] != 0.0)
+        has_sums = False
+        for k in range(len(chains.start)):
+            has_sums = has_sums or _mass(chains.start[k, v:w]) > 0.0
         if is_polished or has_sums:
-            fill_rows(source, np.arange(n))
-        active = 0 if w - v < SHRINK_FROM else min((w - v) // 2, most)
+            for i in range(n):
+                fill_row(source, i)
+        active = min((w - v) // 2, most)
+        if is_polished or w - v < SHRINK_FROM:
+            active = 0
         before = -1
         for k in range(len(chains.lo)):
             p = chains.p[min(k, len(chains.p) - 1), v:w]
@@ -371,15 +377,10 @@ def solve_chains(
             goal, steps = SAFETY * tol[k], 0
             for _attempt in range(2):
                 left = max_iter[k] - steps
-                if is_polished:
-                    more, _, _ = polish_pairs(
-                        source.square, where, problem, beta, f, goal, left, stop
-                    )
-                else:
-                    more, _, _ = shrink_and_solve(
-                        source, where, problem, beta, f, goal, left, stop, active
-                    )
-                steps += more
+                steps += _take_steps(
+                    source, where, problem, beta, f, goal, left, stop, active,
+                    is_polished,
+                )  # fmt: skip
                 objective, gap, dual_gap = certify_one(
                     p, lo, hi, row, group, beta, f, results.multipliers[k, c]
                 )
@@ -397,6 +398,40 @@ def solve_chains(
             certificate[3] = -1.0 if is_lost else (1.0 if holds else 0.0)
             certificate[4] = 2.0 * error
             before = -1 if is_lost or not np.isfinite(objective) else k
+
+
+@jit
+def _take_steps(
+    source, where, problem, beta, f, tol, max_iter, stop, active, is_polished
+):
+    """Solve a problem, and then more exactly if it is to be polished.
+
+    Return the number of steps.  The meaning of polishing is that of
+    :func:`mercer.core.smo.solve_and_polish`.
+    """
+    target, steps, n_iter = tol, max_iter, 0
+    before_beta, before_f = beta, f
+    # There is one call of the pair solver, because each makes compiling slower.
+    for stage in range(3):
+        more, gap, _ = shrink_and_solve(
+            source, where, problem, beta, f, target, steps, stop, active
+        )
+        n_iter += more
+        if stage == 0:
+            if gap > tol or not is_polished:
+                break
+            before_beta, before_f = beta.copy(), f.copy()
+            target = POLISH * tol
+            steps = min(max_iter - n_iter, POLISHING_STEPS * len(beta))
+        elif stage == 1:
+            # The rounding errors of many steps add up, but a product has hardly any.
+            multiply(source.square, where.span, problem.row, beta, f)
+            target, steps = tol, max_iter - n_iter
+        elif gap > tol:
+            # Steps always decrease the objective, but not the gap.
+            beta[:] = before_beta
+            f[:] = before_f
+    return n_iter
 
 
 @jit
@@ -447,33 +482,51 @@ def begin_at(
 ):
     """Write the coefficients at which a problem begins after another, and their f."""
     p, lo, hi, start, row, group = problem
-    mass = np.abs(start).sum()
+    mass = _mass(start)
     if mass == 0.0:
         best_multiple(p, lo, hi, row, old_beta, old_f, beta, f)
         return
     # If all bounds and masses are scaled (C of nu-SVR), the solution is scaled too.
-    old = np.abs(old_beta).sum()
+    old = _mass(old_beta)
     scale = mass / old if old > 0.0 else 1.0
     for v in range(len(beta)):
         beta[v] = min(max(scale * old_beta[v], lo[v]), hi[v])
     first = 0
     while first < len(beta):
-        last = first
+        last, lack = first, 0.0
         while last < len(beta) and group[last] == group[first]:
+            lack += start[last] - beta[last]
             last += 1
-        lack = start[first:last].sum() - beta[first:last].sum()
-        sign = 1.0 if lack > 0.0 else -1.0
-        wish = np.empty(last - first)
-        for v in range(first, last):
-            wish[v - first] = sign * (old_f[row[v]] + p[v])
-        left = abs(lack)
-        for k in np.argsort(wish, kind="mergesort"):
-            v = first + k
-            share = min(left, hi[v] - beta[v] if sign > 0.0 else beta[v] - lo[v])
-            beta[v] = min(max(beta[v] + sign * share, lo[v]), hi[v])
-            left -= share
+        sign, left, most = (1.0 if lack > 0.0 else -1.0), abs(lack), -np.inf
+        while left > 0.0 and most < np.inf:
+            # The variable that gains most, after those that have been filled up.
+            best, most_before = first, most
+            most = np.inf
+            for v in range(first, last):
+                wish = sign * (old_f[row[v]] + p[v])
+                if most_before < wish < most:
+                    best, most = v, wish
+            if most == np.inf:
+                break
+            for v in range(best, last):
+                if sign * (old_f[row[v]] + p[v]) == most:
+                    room = hi[v] - beta[v] if sign > 0.0 else beta[v] - lo[v]
+                    share = min(left, room)
+                    beta[v] = min(max(beta[v] + sign * share, lo[v]), hi[v])
+                    left -= share
         first = last
-    multiply(K, np.array([[0, len(f), 0]]), row, beta, f)
+    span = np.zeros((1, 3), dtype=np.int64)
+    span[0, 1] = len(f)
+    multiply(K, span, row, beta, f)
+
+
+@jit
+def _mass(values):
+    """Return the sum of absolute values."""
+    total = 0.0
+    for value in values:
+        total += abs(value)
+    return total
 
 
 @jit
