@@ -84,10 +84,11 @@ def solve(K, problems, tol=1e-6, max_iter=10**6, exact=None, most=0):
     return found, results.certificate[:, 1]
 
 
+@pytest.mark.parametrize("most", [None, 0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_link_is_solved(gram, rng, kind):
+def test_every_link_is_solved(gram, rng, kind, most):
     problems = chain(kind, rng)
-    found, _ = solve(gram, problems)
+    found, _ = solve(gram, problems, most=most)
     for problem, solution in zip(problems, found, strict=True):
         assert solution.converged
         beta = solution.beta

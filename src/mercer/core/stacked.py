@@ -324,7 +324,7 @@ def solve_chains(
     last: int,
     tol: NDArray,
     max_iter: NDArray,
-    most: int,
+    most: int | None,
     stop: NDArray,
     room: NDArray,
     results: Results,
@@ -334,7 +334,8 @@ def solve_chains(
     ``rows`` are the rows of the matrix K that belong to the rows of the chains.  Row r
     of K is row ``sampled[r]`` of ``exact`` in double precision, unless that is -1.
     Each link has its ``tol`` and ``max_iter``.  Shrinking copies at most ``most`` rows,
-    and ``room`` is memory for the matrix of one chain.
+    and ``room`` is memory for the matrix of one chain.  If all chains are short enough
+    to be polished, ``most`` may be None: then nothing is compiled for shrinking.
     """
     for c in range(first, last):
         if stop[0] != 0:
@@ -355,9 +356,6 @@ def solve_chains(
         if is_polished or has_sums:
             for i in range(n):
                 fill_row(source, i)
-        active = min((w - v) // 2, most)
-        if is_polished or w - v < SHRINK_FROM:
-            active = 0
         before = -1
         for k in range(len(chains.lo)):
             p = chains.p[min(k, len(chains.p) - 1), v:w]
@@ -378,7 +376,7 @@ def solve_chains(
             for _attempt in range(2):
                 left = max_iter[k] - steps
                 steps += _take_steps(
-                    source, where, problem, beta, f, goal, left, stop, active,
+                    source, where, problem, beta, f, goal, left, stop, most,
                     is_polished,
                 )  # fmt: skip
                 objective, gap, dual_gap = certify_one(
@@ -402,7 +400,7 @@ def solve_chains(
 
 @jit
 def _take_steps(
-    source, where, problem, beta, f, tol, max_iter, stop, active, is_polished
+    source, where, problem, beta, f, tol, max_iter, stop, most, is_polished
 ):
     """Solve a problem, and then more exactly if it is to be polished.
 
@@ -411,11 +409,19 @@ def _take_steps(
     """
     target, steps, n_iter = tol, max_iter, 0
     before_beta, before_f = beta, f
-    # There is one call of the pair solver, because each makes compiling slower.
+    # There is one call of a solver, because each makes compiling slower.
     for stage in range(3):
-        more, gap, _ = shrink_and_solve(
-            source, where, problem, beta, f, target, steps, stop, active
-        )
+        if most is None:
+            more, gap, _ = minimise_pairs(
+                source.square, where, problem, beta, f, target, steps, stop
+            )
+        else:
+            active = min(len(beta) // 2, most)
+            if is_polished or len(beta) < SHRINK_FROM:
+                active = 0
+            more, gap, _ = shrink_and_solve(
+                source, where, problem, beta, f, target, steps, stop, active
+            )
         n_iter += more
         if stage == 0:
             if gap > tol or not is_polished:

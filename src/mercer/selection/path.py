@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
-from mercer.core.smo import same_type
+from mercer.core.smo import POLISHED, same_type
 from mercer.core.stacked import (
     Chains,
     Results,
@@ -346,12 +346,16 @@ def solve_portion(portion: Portion, stop: NDArray, room: int | None = None) -> N
     course, first, last = portion
     gram, chains = course.gram, course.stated.chains
     matrix = gram.matrix
-    most = NO_LIMIT if room is None else isqrt(max(room, 0) // matrix.itemsize)
+    most: int | None = 0
+    if course.shrinking:
+        most = NO_LIMIT if room is None else isqrt(max(room, 0) // matrix.itemsize)
+    if matrix.dtype == np.float64 and np.diff(chains.begin).max() <= POLISHED:
+        most = None
     largest = int(np.diff(chains.begin_f[first : last + 1]).max())
     solve_chains(
         matrix, gram.diag, course.stated.rows, gram.places(), gram.exact, chains,
-        first, last, course.tol, course.max_iter, most if course.shrinking else 0,
-        stop, room_of_thread(largest**2, matrix.dtype), course.results,
+        first, last, course.tol, course.max_iter, most, stop,
+        room_of_thread(largest**2, matrix.dtype), course.results,
     )  # fmt: skip
     course.seconds += time.perf_counter() - began
 
