@@ -38,7 +38,7 @@ from mercer.multiclass.calibration import fit_sigmoid
 from mercer.multiclass.codes import make_code
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
 __all__ = ["OnCluster", "by_chunks", "statement_of"]
 
@@ -65,6 +65,25 @@ class OnCluster(HasClient):
     working_set: int | str
     max_restores: int
     support_: Any
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            The samples, in chunks of rows; chunks may be dense or CSR.
+        y : dask array, series or array of shape (n_samples,)
+            The classes, or the values.
+        sample_weight : dask array, series or array of shape (n_samples,), default=None
+            Factors of C, one for each sample.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_on_cluster(X, y, sample_weight)
 
     def to_local(self) -> Any:
         """Return the plain machine, fitted, which needs no cluster.

@@ -142,25 +142,6 @@ class DaskSVC(OnCluster, SVC):
         max_restores: int = 3,
     ): ...
 
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSVC:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            The samples, in chunks of rows; chunks may be dense or CSR.
-        y : dask array, series or array of shape (n_samples,)
-            The classes.
-        sample_weight : dask array, series or array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_on_cluster(X, y, sample_weight)
-
     predict = by_chunks("predict", "Return the class of each sample.")
 
     decision_function = by_chunks(
@@ -238,25 +219,6 @@ class DaskSVR(OnCluster, SVR):
         working_set: int | str = "auto",
         max_restores: int = 3,
     ): ...
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSVR:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            The samples, in chunks of rows; chunks may be dense or CSR.
-        y : dask array, series or array of shape (n_samples,)
-            The values.
-        sample_weight : dask array, series or array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_on_cluster(X, y, sample_weight)
 
     predict = by_chunks("predict", "Return the value of each sample.")
 
