@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -144,7 +144,7 @@ def _shape(
     return table
 
 
-def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
+def _runs(table: Table, with_peers: bool) -> dict[str, Callable[[NDArray, NDArray], Any]]:
     """Return what fits the table, by name."""
     n = len(table.y)
     cache = {"cache_size": 2000}
@@ -158,7 +158,7 @@ def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
         for solver in SOLVERS
         if solver != "smo" or n <= MOST_FOR_ALL
     }
-    for peer, module in PEERS.items():
+    for peer, module in PEERS.items() if with_peers else ():
         if find_spec(module.split(".")[0]) is None:
             continue
         if peer == "scikit-learn-intelex" or n <= MOST_FOR_ALL:
@@ -166,9 +166,9 @@ def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
     return runs
 
 
-def _measured(table: Table) -> dict[str, Any]:
+def _measured(table: Table, with_peers: bool) -> dict[str, Any]:
     """Fit by everything in turn; return times, steps and gaps."""
-    runs = _runs(table)
+    runs = _runs(table, with_peers)
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     cpu_seconds: dict[str, list[float]] = {name: [] for name in runs}
     answer: dict[str, Any] = {}
@@ -210,7 +210,7 @@ def _part(make: Callable[[int], Table], sizes: tuple[int, ...]) -> Part:
     def part(options: Namespace) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         for n in FAST_SIZES if options.fast else options.sizes or sizes:
-            answer |= _measured(make(n))
+            answer |= _measured(make(n), not options.without_peers)
         return answer
 
     return part
@@ -251,16 +251,17 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(size) for size in text.split(","))
 
 
+def _add_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--sizes", type=_sizes, metavar="N,M", help="numbers of samples")
+    add("--without-peers", action="store_true", help="compare Mercer's solvers alone")
+
+
 def main() -> int:
     """Run the parts named on the command line."""
     is_fast = "--fast" in sys.argv
     parts = {name: PARTS[name] for name in WITHOUT_FILES} if is_fast else PARTS
-    return run_parts(
-        "tabular", __doc__, parts, FILES,
-        lambda parser: parser.add_argument(
-            "--sizes", type=_sizes, metavar="N,M", help="numbers of samples"
-        ),
-    )  # fmt: skip
+    return run_parts("tabular", __doc__, parts, FILES, _add_options)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ from mercer.kernels.pair import Pair, Samples
 __all__ = [
     "Expansion",
     "Solved",
+    "few_products",
+    "is_brief",
     "is_small",
     "is_tiny",
     "solve_small",
@@ -180,6 +182,21 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     return K
 
 
+def is_brief(m: int, n: int, d: int) -> bool:
+    """Tell whether kernel values of m samples and n others are small work."""
+    return m * n <= MOST_VALUES and 0 < m * n * d <= MOST_WORK
+
+
+def few_products(kernel: Kernel, X: Any, Z: Any, V: NDArray) -> NDArray[np.float64]:
+    """Return ``K(X, Z) @ V`` of a few samples."""
+    pair: Pair
+    if is_tiny(X, Z.shape[0]) and not _sums_over_columns(kernel):
+        pair = Pair(Samples(X), Samples(Z))
+    else:
+        pair = TilePair(Operand(X), Operand(Z), scratch=scratch_of_thread())
+    return kernel.evaluate(pair) @ V.astype(np.float64, copy=False)
+
+
 class Expansion:
     """The function :math:`f_t(x) = \\sum_j k(x, z_j) w_{jt}`, ready for new samples.
 
@@ -217,12 +234,8 @@ class Expansion:
 
         Their kernel values must fit into ``cache_size`` megabytes.
         """
-        n_values = X.shape[0] * len(self.vectors)
-        return (
-            n_values <= MOST_VALUES
-            and 0 < n_values * X.shape[1] <= MOST_WORK
-            and _fits(n_values, cache_size)
-        )
+        m, n = X.shape[0], len(self.vectors)
+        return is_brief(m, n, X.shape[1]) and _fits(m * n, cache_size)
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
