@@ -144,7 +144,9 @@ def _shape(
     return table
 
 
-def _runs(table: Table, with_peers: bool) -> dict[str, Callable[[NDArray, NDArray], Any]]:
+def _runs(
+    table: Table, with_peers: bool
+) -> dict[str, Callable[[NDArray, NDArray], Any]]:
     """Return what fits the table, by name."""
     n = len(table.y)
     cache = {"cache_size": 2000}

@@ -161,7 +161,9 @@ class CpuEngine(Engine):
             limit them.
         """
         if not isinstance(V, Weights):
-            if budget is None and not (isinstance(X, Operand) or isinstance(Z, Operand)):
+            if budget is None and not (
+                isinstance(X, Operand) or isinstance(Z, Operand)
+            ):
                 (m, d), n = X.shape, Z.shape[0]
                 if is_brief(m, n, d):
                     return few_products(kernel, X, Z, V)

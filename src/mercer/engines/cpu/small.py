@@ -11,13 +11,13 @@ always quicker in compiled code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution
-from mercer.core.stacked import room_for, solutions_of, solve_stacked, stack
+from mercer.core.stacked import Solutions, Specs, room_for, solve_stacked
 from mercer.core.tiles import mirror
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Tiles, Weights
@@ -105,13 +105,13 @@ def solve_small(
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
-    spans, begin_spans, n_rows = _spans(plan)
-    problems = stack([spec.problem for spec in plan.specs], n_rows)
+    specs = Specs.of(plan.specs)
+    spans, begin_spans, n_rows = _spans(specs, plan.starts)
+    problems = specs.stacked(n_rows)
     results = room_for(problems)
-    max_iter, tol, count = settings.max_iter, settings.tol, len(plan.specs)
+    max_iter, tol, count = settings.max_iter, settings.tol, len(specs)
     most = MOST_STEPS if max_iter < 0 else min(max_iter, MOST_STEPS)
-    states = [Solved(np.inf, False, 0)] * count
-    solutions: list[Solution] = []
+    states = [Solved(np.inf, False, 0)] * (0 if progress is None else count)
     step = AT_ONCE if progress is None else 1
     # Python sees an interrupt between two calls of compiled code.
     for first in range(0, count, step):
@@ -120,35 +120,34 @@ def solve_small(
             K, problems, spans, begin_spans, first, last, tol, most,
             len(K) <= FEW_SAMPLES, stop, results,
         )  # fmt: skip
-        found = solutions_of(problems, results, tol, first, last)
-        solutions += found
+        found = Solutions(problems, results, tol, slice(first, last))
         if progress is not None and not stop[0]:
             states[first:last] = [
                 Solved(s.kkt_gap, s.converged, s.n_iter) for s in found
             ]
             progress(states)
-        if not (stop[0] or all(s.converged or s.n_iter == max_iter for s in found)):
+        if not (stop[0] or (found.converged | (found.n_iter == max_iter)).all()):
             return None
-    return Certified(solutions, True, bool(stop[0]))
+    return Certified(Solutions(problems, results, tol), True, bool(stop[0]))
 
 
-def _spans(plan: Plan) -> tuple[NDArray, NDArray, NDArray]:
+def _spans(specs: Specs, starts: Sequence[int]) -> tuple[NDArray, NDArray, NDArray]:
     """Return where the rows of each problem lie in the matrix.
 
     These are stretches (first row, length, first column) one after the other, where
     those of each problem begin, then the end, and the number of its rows.
     """
-    spans, begin, n_rows = [], [0], []
-    for spec in plan.specs:
-        row = 0
-        for b in spec.blocks:
-            first, stop = plan.starts[b : b + 2]
-            spans.append((row, stop - first, first))
-            row += stop - first
-        begin.append(len(spans))
-        n_rows.append(row)
-    dtype = np.int64
-    return np.array(spans, dtype), np.array(begin, dtype), np.array(n_rows, dtype)
+    blocks, counts = specs.all_blocks(), specs.n_blocks()
+    where = np.asarray(starts, dtype=np.int64)
+    ends = np.cumsum(counts)
+    spans = np.empty((len(blocks), 3), dtype=np.int64)
+    spans[:, 1] = where[blocks + 1] - where[blocks]
+    spans[:, 2] = where[blocks]
+    # Rows are counted from the first stretch of each problem on.
+    rows = np.cumsum(spans[:, 1])
+    before = rows - spans[:, 1]
+    spans[:, 0] = before - np.repeat(before[ends - counts], counts)
+    return spans, np.append(0, ends), rows[ends - 1] - before[ends - counts]
 
 
 def is_tiny(X: Any, n: int) -> bool:
@@ -182,8 +181,8 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     return K
 
 
-def is_brief(m: int, n: int, d: int) -> bool:
-    """Tell whether kernel values of m samples and n others are small work."""
+def is_brief(m: int, d: int, n: int) -> bool:
+    """Tell whether kernel values of m samples of d features and n others are brief."""
     return m * n <= MOST_VALUES and 0 < m * n * d <= MOST_WORK
 
 
@@ -235,7 +234,7 @@ class Expansion:
         Their kernel values must fit into ``cache_size`` megabytes.
         """
         m, n = X.shape[0], len(self.vectors)
-        return is_brief(m, n, X.shape[1]) and _fits(m * n, cache_size)
+        return is_brief(m, X.shape[1], n) and _fits(m * n, cache_size)
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
@@ -261,11 +260,12 @@ class Expansion:
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
         n_sums = int(self._ends[-1])
         # Many classes have many sums for each sample, so that few fit into a cache.
-        step = max(1, SUMS_AT_ONCE // max(1, n_sums))
-        for row in range(0, len(values), step):
+        step = min(len(values), max(1, SUMS_AT_ONCE // max(1, n_sums)))
+        room = np.empty((step, n_sums))
+        for row in range(0, len(values), max(1, step)):
             rows = slice(row, row + step)
             some = values[rows]
-            sums = np.empty((len(some), n_sums))
+            sums = room[: len(some)]
             for (part, weight), first, stop in zip(
                 self._parts, self._ends, self._ends[1:], strict=False
             ):

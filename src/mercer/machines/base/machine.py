@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.core.problem import DualProblem, Solution
+from mercer.core.stacked import column
 from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import (
@@ -155,7 +156,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """State the problems; ``bound`` are the kernels, if they are bound already."""
 
     @abstractmethod
-    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+    def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
         """Store the support vectors and their coefficients."""
 
     def __sklearn_tags__(self) -> Any:
@@ -236,7 +237,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 "dual_gap_": self.__dict__.pop("dual_gap_"),
             }
 
-    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+    def _keep_machines(self, plan: Any, found: Any) -> Sequence[Solution]:
         """Keep all but the support vectors; return the solutions of the machines."""
         for name in list(vars(self)):
             if name in self._learnt or (name.endswith("_") and name[0] != "_"):
@@ -246,12 +247,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if plan.function is not None:
             self._samples = plan.X
         self.is_convex_ = found.is_convex
-        self.converged_ = all(s.converged for s in found.solutions)
+        self.converged_ = bool(column(found.solutions, "converged").all())
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
             self._warn(found)
         machines = found.solutions[:: plan.per_machine]
-        self.intercept_ = np.array([s.bias for s in machines])
+        self.intercept_ = column(machines, "bias")
         return machines
 
     def __getstate__(self) -> dict[str, Any]:
@@ -558,7 +559,7 @@ class SingleMachine(KernelMachine):
             **common,
         )
 
-    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+    def _keep_machines(self, plan: Any, found: Any) -> Sequence[Solution]:
         machines = super()._keep_machines(plan, found)
         (solution,) = machines
         self.n_iter_ = int(solution.n_iter)
@@ -567,7 +568,7 @@ class SingleMachine(KernelMachine):
         self.kkt_gap_ = solution.kkt_gap
         return machines
 
-    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+    def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
         X, row = plan.X, plan.specs[0].problem.row
         entries = [(row, machines[0].beta)]
         weights = coefficient_matrix(X.shape[0], entries).toarray()
