@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from mercer.core.stacked import Solutions, Specs, room_for, solve_stacked
 from mercer.core.tiles import mirror
+from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.engine import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Plan, Settings, certified
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.pair import Pair, Samples
@@ -97,10 +98,10 @@ def solve_small(
     """Return certified solutions of a small plan.
 
     ``progress`` is called after each problem, and may set ``stop[0]``. Return None if
-    the plan needs more than that: many steps, a kernel that may not be definite, or
-    values that overflow.
+    the plan needs more than that: many steps, kernel values that are given or come from
+    a function, or values that overflow.
     """
-    if plan.kernel.definiteness < Definiteness.CONDITIONAL:
+    if plan.kernel.definiteness == Definiteness.UNKNOWN or plan.kernel.is_custom():
         return None
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
@@ -128,7 +129,14 @@ def solve_small(
             progress(states)
         if not (stop[0] or (found.converged | (found.n_iter == max_iter)).all()):
             return None
-    return Certified(Solutions(problems, results, tol), True, bool(stop[0]))
+    solutions = Solutions(problems, results, tol)
+    if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
+        return Certified(solutions, True, bool(stop[0]))
+    if not np.isfinite(results.certificate).all():
+        return None
+    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
+    verdicts = are_convex(plan.kernel, lambda rows: K[np.ix_(rows, rows)], machines)
+    return certified(plan, solutions, verdicts)._replace(stopped_early=bool(stop[0]))
 
 
 def _spans(specs: Specs, starts: Sequence[int]) -> tuple[NDArray, NDArray, NDArray]:
@@ -181,9 +189,17 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     return K
 
 
-def is_brief(m: int, d: int, n: int) -> bool:
-    """Tell whether kernel values of m samples of d features and n others are brief."""
-    return m * n <= MOST_VALUES and 0 < m * n * d <= MOST_WORK
+def is_brief(m: int, d: int, n: int, budget: int | None = None) -> bool:
+    """Tell whether kernel values of m samples of d features and n others are brief.
+
+    They must fit into ``budget`` bytes.
+    """
+    n_values = m * n
+    return (
+        n_values <= MOST_VALUES
+        and 0 < n_values * d <= MOST_WORK
+        and (budget is None or n_values * BYTES_PER_VALUE <= budget)
+    )
 
 
 def few_products(kernel: Kernel, X: Any, Z: Any, V: NDArray) -> NDArray[np.float64]:
