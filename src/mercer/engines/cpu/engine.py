@@ -161,12 +161,9 @@ class CpuEngine(Engine):
             limit them.
         """
         if not isinstance(V, Weights):
-            if budget is None and not (
-                isinstance(X, Operand) or isinstance(Z, Operand)
-            ):
-                (m, d), n = X.shape, Z.shape[0]
-                if is_brief(m, n, d):
-                    return few_products(kernel, X, Z, V)
+            is_plain = not (isinstance(X, Operand) or isinstance(Z, Operand))
+            if is_plain and is_brief(*X.shape, Z.shape[0], budget):
+                return few_products(kernel, X, Z, V)
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
         return apply(kernel, left, right, V, self, budget)
