@@ -2,8 +2,9 @@
 
 Each part is a data set at several sizes.  Mercer is run with ``solver="auto"``,
 ``"smo"`` and ``"decompose"`` beside scikit-learn and scikit-learn-intelex, in turn,
-three times; times are medians.  ``smo`` needs the whole Gram matrix and is left out
-beyond 20,000 samples, and so is scikit-learn, which would take minutes.
+three times or, if they are short, nine times; times are medians.  ``smo`` needs the
+whole Gram matrix and is left out beyond 20,000 samples, and so is scikit-learn, which
+would take minutes.
 
 covtype   standardised numbers and indicators, one class against the rest, C=10 γ=0.5
 minmax    the same with numbers from 0 to 1, C=3 γ=1
@@ -51,6 +52,8 @@ from benchmarks.timing import timed
 __all__ = ["PARTS", "Table", "binary", "images", "main"]
 
 REPEATS = 3
+# Fits of so few samples take some hundredths of a second, and need more repeats.
+FEW_SAMPLES, MORE_REPEATS = 8000, 9
 SOLVERS = ("auto", "smo", "decompose")
 PEERS = {"scikit-learn": "sklearn.svm", "scikit-learn-intelex": "sklearnex.svm"}
 # More samples than these are left to solvers that need neither minutes nor the whole
@@ -176,8 +179,9 @@ def _measured(table: Table, with_peers: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     n = len(table.y)
     few = np.linspace(0, n - 1, min(n, WARM_ROWS)).astype(int)
-    for k in range(REPEATS):
-        names = list(runs)[k:] + list(runs)[:k]
+    for k in range(MORE_REPEATS if max(FAST_SIZES) < n <= FEW_SAMPLES else REPEATS):
+        first = k % len(runs)
+        names = list(runs)[first:] + list(runs)[:first]
         for name in names:
             fit = runs[name]
             # A fit after a peer's is slower, whoever does it: the peer's threads go on

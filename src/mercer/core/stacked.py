@@ -33,6 +33,7 @@ __all__ = [
     "TaskSpec",
     "betas",
     "column",
+    "ends_of",
     "room_for",
     "solve_class_pairs",
     "solve_stacked",
@@ -81,11 +82,18 @@ class OwnBlocks(NamedTuple):
     size: NDArray[np.int64]  #: the number of samples of each class
 
 
+def ends_of(counts: NDArray | Sequence[int]) -> NDArray[np.int64]:
+    """Return where stretches of such lengths begin, then the end of the last."""
+    ends = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends
+
+
 def taken(values: NDArray, first: NDArray, stop: NDArray) -> NDArray:
     """Return stretches of an array one after the other; not copied if they are so."""
     if not len(first):
         return values[:0]
-    if (first[1:] == stop[:-1]).all():
+    if len(first) == 1 or (first[1:] == stop[:-1]).all():
         return values[first[0] : stop[-1]]
     ends = np.cumsum(stop - first)
     return values[np.arange(ends[-1]) + np.repeat(stop - ends, stop - first)]
@@ -128,22 +136,15 @@ class Specs(Sequence[TaskSpec]):
         """Return problems as arrays, whatever they have been before."""
         if isinstance(specs, cls):
             return specs
-        if len(specs) == 1:
-            variables = specs[0].problem
-        else:
+        variables = specs[0].problem
+        if len(specs) > 1:
             parts = zip(*(spec.problem for spec in specs), strict=True)
             variables = DualProblem(*(np.concatenate(part) for part in parts))
-        stop = np.cumsum([len(spec.problem.p) for spec in specs])
-        ends = np.cumsum([len(spec.blocks) for spec in specs])
-        blocks = np.fromiter(chain.from_iterable(s.blocks for s in specs), np.int64)
-        before = np.zeros(1, dtype=np.int64)
+        ends = ends_of([len(spec.problem.p) for spec in specs])
+        block_ends = ends_of([len(spec.blocks) for spec in specs])
+        blocks = np.array([*chain.from_iterable(s.blocks for s in specs)], np.int64)
         return cls(
-            variables,
-            np.concatenate([before, stop[:-1]]),
-            stop,
-            blocks,
-            np.concatenate([before, ends[:-1]]),
-            ends,
+            variables, ends[:-1], ends[1:], blocks, block_ends[:-1], block_ends[1:]
         )
 
     def with_variables(self, variables: DualProblem) -> "Specs":
@@ -180,9 +181,7 @@ class Specs(Sequence[TaskSpec]):
 
     def stacked(self, n_rows: NDArray[np.int64]) -> Stacked:
         """Return what compiled code takes; the problems have so many rows each."""
-        begin_f = np.zeros(len(self) + 1, dtype=np.int64)
-        np.cumsum(n_rows, out=begin_f[1:])
-        return Stacked(self.variables, self.first, self.stop, begin_f)
+        return Stacked(self.variables, self.first, self.stop, ends_of(n_rows))
 
 
 def room_for(problems: Stacked) -> Results:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution
-from mercer.core.stacked import Specs, TaskSpec, taken
+from mercer.core.stacked import Specs, TaskSpec, ends_of, taken
 from mercer.kernels.base import Kernel
 from mercer.runtime.public import public
 from mercer.runtime.validation import device_for, like, to_host
@@ -113,8 +113,8 @@ def samples_of(
     """
     where = np.asarray(starts)
     first, stop = where[blocks], where[blocks + 1]
-    ends = np.cumsum(stop - first)
-    return taken(order, first, stop), np.append(0, ends[np.cumsum(counts) - 1])
+    ends = ends_of(stop - first)
+    return taken(order, first, stop), ends[ends_of(counts)]
 
 
 class Certified(NamedTuple):

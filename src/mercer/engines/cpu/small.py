@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.stacked import Solutions, Specs, room_for, solve_stacked
+from mercer.core.stacked import Solutions, Specs, ends_of, room_for, solve_stacked
 from mercer.core.tiles import mirror
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
@@ -27,6 +27,7 @@ from mercer.engines.engine import Certified, Plan, Settings, certified
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.pair import Pair, Samples
+from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
     "Expansion",
@@ -129,7 +130,7 @@ def solve_small(
             progress(states)
         if not (stop[0] or (found.converged | (found.n_iter == max_iter)).all()):
             return None
-    solutions = Solutions(problems, results, tol)
+    solutions = found if count <= step else Solutions(problems, results, tol)
     if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
         return Certified(solutions, True, bool(stop[0]))
     if not np.isfinite(results.certificate).all():
@@ -145,17 +146,17 @@ def _spans(specs: Specs, starts: Sequence[int]) -> tuple[NDArray, NDArray, NDArr
     These are stretches (first row, length, first column) one after the other, where
     those of each problem begin, then the end, and the number of its rows.
     """
-    blocks, counts = specs.all_blocks(), specs.n_blocks()
-    where = np.asarray(starts, dtype=np.int64)
-    ends = np.cumsum(counts)
+    blocks, where = specs.all_blocks(), np.asarray(starts, dtype=np.int64)
+    begin = ends_of(specs.n_blocks())
     spans = np.empty((len(blocks), 3), dtype=np.int64)
-    spans[:, 1] = where[blocks + 1] - where[blocks]
     spans[:, 2] = where[blocks]
+    spans[:, 1] = where[blocks + 1] - spans[:, 2]
     # Rows are counted from the first stretch of each problem on.
-    rows = np.cumsum(spans[:, 1])
-    before = rows - spans[:, 1]
-    spans[:, 0] = before - np.repeat(before[ends - counts], counts)
-    return spans, np.append(0, ends), rows[ends - 1] - before[ends - counts]
+    rows = ends_of(spans[:, 1])
+    own = rows[begin]
+    n_rows = own[1:] - own[:-1]
+    spans[:, 0] = rows[:-1] - np.repeat(own[:-1], begin[1:] - begin[:-1])
+    return spans, begin, n_rows
 
 
 def is_tiny(X: Any, n: int) -> bool:
@@ -182,9 +183,12 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     operand = Operand(X)
     tiles = Tiles(kernel, operand)
     K = np.empty((n, n))
-    for first in range(0, n, ROWS_OF_TILE):
-        left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
-        mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
+    # Where other programs are at work, a second thread of BLAS would come late, and the
+    # product of a millisecond would take fifty.
+    with one_blas_thread():
+        for first in range(0, n, ROWS_OF_TILE):
+            left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
+            mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
     np.fill_diagonal(K, kernel.diagonal(operand))
     return K
 
@@ -204,12 +208,12 @@ def is_brief(m: int, d: int, n: int, budget: int | None = None) -> bool:
 
 def few_products(kernel: Kernel, X: Any, Z: Any, V: NDArray) -> NDArray[np.float64]:
     """Return ``K(X, Z) @ V`` of a few samples."""
-    pair: Pair
+    V = V.astype(np.float64, copy=False)
     if is_tiny(X, Z.shape[0]) and not _sums_over_columns(kernel):
-        pair = Pair(Samples(X), Samples(Z))
-    else:
-        pair = TilePair(Operand(X), Operand(Z), scratch=scratch_of_thread())
-    return kernel.evaluate(pair) @ V.astype(np.float64, copy=False)
+        return kernel.evaluate(Pair(Samples(X), Samples(Z))) @ V
+    pair = TilePair(Operand(X), Operand(Z), scratch=scratch_of_thread())
+    with one_blas_thread():
+        return kernel.evaluate(pair) @ V
 
 
 class Expansion:
@@ -265,14 +269,16 @@ class Expansion:
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the values of a few samples, shape (m, n_tasks)."""
-        pair: Pair
         if is_tiny(X, len(self.vectors)) and not self._sums_over_columns:
-            pair = Pair(Samples(X), self.vectors)
-        else:
-            if self._operand is None:
-                self._operand = Operand(self.vectors.X)
-            pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
-        values = self.kernel.evaluate(pair)
+            return self._summed(self.kernel.evaluate(Pair(Samples(X), self.vectors)))
+        if self._operand is None:
+            self._operand = Operand(self.vectors.X)
+        pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
+        with one_blas_thread():
+            return self._summed(self.kernel.evaluate(pair))
+
+    def _summed(self, values: NDArray) -> NDArray[np.float64]:
+        """Return kernel values times coefficients, class by class."""
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
         n_sums = int(self._ends[-1])
         # Many classes have many sums for each sample, so that few fit into a cache.

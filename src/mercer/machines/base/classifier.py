@@ -248,8 +248,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         positive = self._positive_weights(len(classes), code.shape[1])
         blocks, counts = self._members(code, is_by_pair, is_whole=len(starts) == 2)
         stop_block = np.cumsum(counts)
-        block_sizes = np.diff(starts)[blocks]
-        sizes = np.add.reduceat(block_sizes, stop_block - counts)
+        sizes = np.add.reduceat(np.diff(starts)[blocks], stop_block - counts)
         # Problems of the machines, and of their folds, each portion by portion.
         n_sets = 1 if folds is None else 1 + N_FOLDS
         first = np.empty((code.shape[1], n_sets), dtype=np.int64)
@@ -259,11 +258,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             own_blocks = slice((stop_block - counts)[some][0], stop_block[some][-1])
             rows, begin = samples_of(order, starts, blocks[own_blocks], counts[some])
             machine = np.repeat(np.arange(code.shape[1])[some], sizes[some])
-            if is_by_pair:  # the code of many classes is too large for a cache
-                both = np.resize(np.array([1, -1], np.int8), 2 * len(counts[some]))
-                sides = np.repeat(both, block_sizes[own_blocks])
-            else:
-                sides = code[y[rows], machine]
+            sides = code[y[rows], machine]
             own = weight[rows] * np.where(sides > 0, positive[machine], 1.0)
             self._check_tasks(sides, own, begin)
             parts.append(self._problems(sides, own, begin))
@@ -375,9 +370,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 # As in scikit-learn, a support vector of class c has one coefficient
                 # for each other class: row r belongs to class r if r < c, else to
                 # class r + 1.
-                pairs = np.repeat(blocks.reshape(-1, 2), sizes[some], axis=0)
-                is_first = y[rows] == pairs[:, 0]
-                own_row = np.where(is_first, pairs[:, 1] - 1, pairs[:, 0])
+                one = np.repeat(blocks[::2], sizes[some])
+                other = np.repeat(blocks[1::2], sizes[some])
+                own_row = np.where(y[rows] == one, other - 1, one)
             else:
                 own_row = np.repeat(np.arange(len(specs))[some], sizes[some])
             coef[own_row, rows] = values
