@@ -45,6 +45,7 @@ SAFETY = 0.9
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
 ALL = slice(None)
+WHOLE = (ALL, slice(None, None, 1))
 
 
 class TaskSpec(NamedTuple):
@@ -136,10 +137,15 @@ class Specs(Sequence[TaskSpec]):
         """Return problems as arrays, whatever they have been before."""
         if isinstance(specs, cls):
             return specs
-        variables = specs[0].problem
-        if len(specs) > 1:
-            parts = zip(*(spec.problem for spec in specs), strict=True)
-            variables = DualProblem(*(np.concatenate(part) for part in parts))
+        if len(specs) == 1:
+            ((variables, own),) = specs
+            ends, block_ends = np.array([[0, len(variables.p)], [0, len(own)]])
+            blocks = np.array(own, dtype=np.int64)
+            return cls(
+                variables, ends[:1], ends[1:], blocks, block_ends[:1], block_ends[1:]
+            )
+        parts = zip(*(spec.problem for spec in specs), strict=True)
+        variables = DualProblem(*(np.concatenate(part) for part in parts))
         ends = ends_of([len(spec.problem.p) for spec in specs])
         block_ends = ends_of([len(spec.blocks) for spec in specs])
         blocks = np.array([*chain.from_iterable(s.blocks for s in specs)], np.int64)
@@ -159,6 +165,8 @@ class Specs(Sequence[TaskSpec]):
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
+            if which in WHOLE:
+                return self
             return Specs(
                 self.variables, self.first[which], self.stop[which],
                 self.blocks, self.first_block[which], self.stop_block[which],
@@ -222,6 +230,8 @@ class Solutions(Sequence[Solution]):
 
     def __getitem__(self, which: Any) -> Any:
         if isinstance(which, slice):
+            if which in WHOLE:
+                return self
             *whole, own = self._of
             numbers = range(len(whole[0].first))[own][which]
             stop = numbers.stop if numbers.stop >= 0 else None

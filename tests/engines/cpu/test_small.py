@@ -207,10 +207,10 @@ class TestExpansion:
         model = SVC().fit(*samples)
         model.predict(samples[0][:1])
         gc.collect()
-        before = len(machine._EXPANSIONS)
+        before = len(machine._DERIVED)
         del model
         gc.collect()
-        assert len(machine._EXPANSIONS) == before - 1
+        assert len(machine._DERIVED) == before - 1
 
     def test_several_threads_predict_with_one_model(self, samples):
         X, y = samples

@@ -102,7 +102,9 @@ def solve_small(
     the plan needs more than that: many steps, kernel values that are given or come from
     a function, or values that overflow.
     """
-    if plan.kernel.definiteness == Definiteness.UNKNOWN or plan.kernel.is_custom():
+    is_known = plan.kernel.definiteness >= Definiteness.CONDITIONAL
+    is_open = plan.kernel.definiteness == Definiteness.UNKNOWN
+    if is_open or (not is_known and plan.kernel.is_custom()):
         return None
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
@@ -131,7 +133,7 @@ def solve_small(
         if not (stop[0] or (found.converged | (found.n_iter == max_iter)).all()):
             return None
     solutions = found if count <= step else Solutions(problems, results, tol)
-    if plan.kernel.definiteness >= Definiteness.CONDITIONAL:
+    if is_known:
         return Certified(solutions, True, bool(stop[0]))
     if not np.isfinite(results.certificate).all():
         return None
@@ -146,6 +148,10 @@ def _spans(specs: Specs, starts: Sequence[int]) -> tuple[NDArray, NDArray, NDArr
     These are stretches (first row, length, first column) one after the other, where
     those of each problem begin, then the end, and the number of its rows.
     """
+    if len(starts) == 2:  # every problem has all rows
+        n, count = starts[1], len(specs)
+        spans = np.array([[0, n, 0]] * count, dtype=np.int64)
+        return spans, np.arange(count + 1), np.full(count, n)
     blocks, where = specs.all_blocks(), np.asarray(starts, dtype=np.int64)
     begin = ends_of(specs.n_blocks())
     spans = np.empty((len(blocks), 3), dtype=np.int64)

@@ -8,7 +8,7 @@ self._keep(plan, found)                   # support, coefficients, certificates
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from operator import is_not
 from typing import Any, ClassVar, NamedTuple
@@ -64,7 +64,7 @@ __all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
 
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
-_EXPANSIONS: WeakKeyDictionary[Any, tuple[tuple, Expansion]] = WeakKeyDictionary()
+_DERIVED: WeakKeyDictionary[Any, tuple[tuple, Any]] = WeakKeyDictionary()
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -479,8 +479,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             values = given @ self._weights().matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features takes least time.
-            weights = self._weights().matrix
-            values = as_dense(X @ as_dense(self.support_vectors_.T @ weights))
+            values = as_dense(X @ self._derived(self._weights_of_features))
         elif self._is_function():
             given = call_function(self.kernel, X, self._samples, X.dtype)
             values = given[:, self.support_].astype(np.float64) @ self._weights().matrix
@@ -502,17 +501,29 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _expansion(self) -> Expansion:
         """Return the decision function without its bias, derived once for each fit."""
+        return self._derived(self._new_expansion)
+
+    def _derived(self, derive: Callable[[], Any]) -> Any:
+        """Return what prediction needs, derived once for each fit."""
         made_of = (self.support_vectors_, self.dual_coef_, self.kernel_, self.tol)
-        known, expansion = _EXPANSIONS.get(self, ((), None))
-        if expansion is None or any(map(is_not, known, made_of)):
+        known, found = _DERIVED.get(self, ((), None))
+        if found is None or any(map(is_not, known, made_of)):
             # What was derived from the arrays must not differ from them later.
-            vectors, _ = frozen(made_of[0]), frozen(made_of[1])
-            weights = self._weights()
-            if self._needs_double(Samples(vectors), weights.matrix):
-                vectors = vectors.astype(np.float64)
-            expansion = Expansion(self.kernel_, vectors, weights)
-            _EXPANSIONS[self] = made_of, expansion
-        return expansion
+            frozen(made_of[0])
+            frozen(made_of[1])
+            found = derive()
+            _DERIVED[self] = made_of, found
+        return found
+
+    def _new_expansion(self) -> Expansion:
+        vectors, weights = self.support_vectors_, self._weights()
+        if self._needs_double(Samples(vectors), weights.matrix):
+            vectors = vectors.astype(np.float64)
+        return Expansion(self.kernel_, vectors, weights)
+
+    def _weights_of_features(self) -> NDArray:
+        """Return the weights of a linear kernel, shape (n_features, n_tasks)."""
+        return as_dense(self.support_vectors_.T @ self._weights().matrix)
 
     def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""
