@@ -458,7 +458,7 @@ def test_a_wrong_value_is_named_where_it_is_before_parts_are_made(blobs, monkeyp
     monkeypatch.setattr(classifier, "MOST_DECISIONS", 70)
     X_test = X_test.copy()
     X_test[50, 1] = np.nan
-    with pytest.raises(ValueError, match="50"):
+    with pytest.raises(ValueError, match="Row 50"):
         model.predict(X_test)
 
 

@@ -232,10 +232,11 @@ class Solutions(Sequence[Solution]):
         if isinstance(which, slice):
             if which in WHOLE:
                 return self
-            *whole, own = self._of
-            numbers = range(len(whole[0].first))[own][which]
+            problems, results, tol, own = self._of
+            numbers = range(len(problems.first))[own][which]
             stop = numbers.stop if numbers.stop >= 0 else None
-            return Solutions(*whole, slice(numbers.start, stop, numbers.step))
+            some = slice(numbers.start, stop, numbers.step)
+            return Solutions(problems, results, tol, some)
         k = which
         return Solution(
             self._beta[self._first[k] : self._stop[k]],

@@ -162,7 +162,7 @@ class CpuEngine(Engine):
         """
         if not isinstance(V, Weights):
             is_plain = not (isinstance(X, Operand) or isinstance(Z, Operand))
-            if is_plain and is_brief(*X.shape, Z.shape[0], budget):
+            if is_plain and is_brief(X.shape, Z.shape[0], budget):
                 return few_products(kernel, X, Z, V)
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)

@@ -199,15 +199,15 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     return K
 
 
-def is_brief(m: int, d: int, n: int, budget: int | None = None) -> bool:
-    """Tell whether kernel values of m samples of d features and n others are brief.
+def is_brief(shape: tuple[int, int], n: int, budget: int | None = None) -> bool:
+    """Tell whether kernel values of samples of such a shape and n others are brief.
 
     They must fit into ``budget`` bytes.
     """
-    n_values = m * n
+    n_values = shape[0] * n
     return (
         n_values <= MOST_VALUES
-        and 0 < n_values * d <= MOST_WORK
+        and 0 < n_values * shape[1] <= MOST_WORK
         and (budget is None or n_values * BYTES_PER_VALUE <= budget)
     )
 
@@ -259,8 +259,8 @@ class Expansion:
 
         Their kernel values must fit into ``cache_size`` megabytes.
         """
-        m, n = X.shape[0], len(self.vectors)
-        return is_brief(m, X.shape[1], n) and _fits(m * n, cache_size)
+        n = len(self.vectors)
+        return is_brief(X.shape, n) and _fits(X.shape[0] * n, cache_size)
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
