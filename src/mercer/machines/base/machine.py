@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from numbers import Integral, Real
 from operator import is_not
 from typing import Any, ClassVar, NamedTuple
@@ -46,6 +47,7 @@ from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.threads import one_blas_thread
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
@@ -65,6 +67,12 @@ __all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
 _DERIVED: WeakKeyDictionary[Any, tuple[tuple, Any]] = WeakKeyDictionary()
+
+# Up to this many multiplications, a second thread of BLAS gains nothing; where other
+# programs are at work, the first would have to wait for it.
+BRIEF_PRODUCT = 2**22
+# Up to this many, BLAS uses one thread anyway.
+LEAST_FOR_THREADS = 100_000
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -479,7 +487,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             values = given @ self._weights().matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features takes least time.
-            values = as_dense(X @ self._derived(self._weights_of_features))
+            weights = self._derived(self._weights_of_features)
+            is_brief = LEAST_FOR_THREADS < X.shape[0] * weights.size <= BRIEF_PRODUCT
+            with one_blas_thread() if is_brief else nullcontext():
+                values = as_dense(X @ weights)
         elif self._is_function():
             given = call_function(self.kernel, X, self._samples, X.dtype)
             values = given[:, self.support_].astype(np.float64) @ self._weights().matrix
