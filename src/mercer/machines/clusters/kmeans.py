@@ -39,6 +39,8 @@ __all__ = ["KMeans"]
 PART = 2048
 # Up to this many multiplications, all distances are computed in the calling thread.
 BRIEF = 1_000_000
+# Up to this many, they are computed by differences to predict clusters.
+BRIEF_TO_PREDICT = 4_000_000
 
 
 @public("mercer")
@@ -297,7 +299,8 @@ class KMeans(
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if sparse.issparse(X) or not self._is_brief(X):
+        n_products = X.shape[0] * X.shape[1] * self.cluster_centers_.shape[0]
+        if sparse.issparse(X) or n_products > BRIEF_TO_PREDICT:
             return self._lloyd_of(X, None)[1]
         labels = np.empty(len(X), dtype=np.int32)
         nearest(X, self.cluster_centers_.astype(np.float64), labels)
