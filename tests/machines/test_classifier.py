@@ -465,6 +465,7 @@ def test_a_wrong_value_is_named_where_it_is_before_parts_are_made(blobs, monkeyp
 @pytest.mark.parametrize("portion", [1, 500, 2**20])
 @pytest.mark.parametrize("scheme", SCHEMES[:3], ids=str)
 @pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.35)], ids=str)
+@pytest.mark.filterwarnings("ignore:The margin of")
 def test_portions_do_not_show(blobs, machine, scheme, portion, monkeypatch):
     X, y, X_test, _ = blobs
     model = clone(machine).set_params(probability=True, random_state=0, **scheme)
