@@ -30,7 +30,7 @@ __all__ = [
 # Up to this many samples, the centred matrix is formed in double precision.
 SMALL = 1024
 # Up to this many samples, all eigenvectors take hardly more time than a few.
-FEW = 200
+FEW = 400
 # Largest number of passes over the matrix, unless the user sets max_iter.
 MOST_PASSES = 300
 # Lanczos starts from the eigenvectors of a small matrix, which has this many samples
