@@ -2,8 +2,9 @@
 
 Each part is a data set at several sizes.  Mercer is run with ``solver="auto"``,
 ``"smo"`` and ``"decompose"`` beside scikit-learn and scikit-learn-intelex, in turn,
-three times; times are medians.  ``smo`` needs the whole Gram matrix and is left out
-beyond 20,000 samples, and so is scikit-learn, which would take minutes.
+three times or, if they are short, nine times; times are medians.  ``smo`` needs the
+whole Gram matrix and is left out beyond 20,000 samples, and so is scikit-learn, which
+would take minutes.
 
 covtype   standardised numbers and indicators, one class against the rest, C=10 γ=0.5
 minmax    the same with numbers from 0 to 1, C=3 γ=1
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -51,6 +52,8 @@ from benchmarks.timing import timed
 __all__ = ["PARTS", "Table", "binary", "images", "main"]
 
 REPEATS = 3
+# Fits of so few samples take some hundredths of a second, and need more repeats.
+FEW_SAMPLES, MORE_REPEATS = 8000, 9
 SOLVERS = ("auto", "smo", "decompose")
 PEERS = {"scikit-learn": "sklearn.svm", "scikit-learn-intelex": "sklearnex.svm"}
 # More samples than these are left to solvers that need neither minutes nor the whole
@@ -144,7 +147,9 @@ def _shape(
     return table
 
 
-def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
+def _runs(
+    table: Table, with_peers: bool
+) -> dict[str, Callable[[NDArray, NDArray], Any]]:
     """Return what fits the table, by name."""
     n = len(table.y)
     cache = {"cache_size": 2000}
@@ -158,7 +163,7 @@ def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
         for solver in SOLVERS
         if solver != "smo" or n <= MOST_FOR_ALL
     }
-    for peer, module in PEERS.items():
+    for peer, module in PEERS.items() if with_peers else ():
         if find_spec(module.split(".")[0]) is None:
             continue
         if peer == "scikit-learn-intelex" or n <= MOST_FOR_ALL:
@@ -166,16 +171,17 @@ def _runs(table: Table) -> dict[str, Callable[[NDArray, NDArray], Any]]:
     return runs
 
 
-def _measured(table: Table) -> dict[str, Any]:
+def _measured(table: Table, with_peers: bool) -> dict[str, Any]:
     """Fit by everything in turn; return times, steps and gaps."""
-    runs = _runs(table)
+    runs = _runs(table, with_peers)
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     cpu_seconds: dict[str, list[float]] = {name: [] for name in runs}
     answer: dict[str, Any] = {}
     n = len(table.y)
     few = np.linspace(0, n - 1, min(n, WARM_ROWS)).astype(int)
-    for k in range(REPEATS):
-        names = list(runs)[k:] + list(runs)[:k]
+    for k in range(MORE_REPEATS if max(FAST_SIZES) < n <= FEW_SAMPLES else REPEATS):
+        first = k % len(runs)
+        names = list(runs)[first:] + list(runs)[:first]
         for name in names:
             fit = runs[name]
             # A fit after a peer's is slower, whoever does it: the peer's threads go on
@@ -210,7 +216,7 @@ def _part(make: Callable[[int], Table], sizes: tuple[int, ...]) -> Part:
     def part(options: Namespace) -> dict[str, Any]:
         answer: dict[str, Any] = {}
         for n in FAST_SIZES if options.fast else options.sizes or sizes:
-            answer |= _measured(make(n))
+            answer |= _measured(make(n), not options.without_peers)
         return answer
 
     return part
@@ -251,16 +257,17 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(size) for size in text.split(","))
 
 
+def _add_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--sizes", type=_sizes, metavar="N,M", help="numbers of samples")
+    add("--without-peers", action="store_true", help="compare Mercer's solvers alone")
+
+
 def main() -> int:
     """Run the parts named on the command line."""
     is_fast = "--fast" in sys.argv
     parts = {name: PARTS[name] for name in WITHOUT_FILES} if is_fast else PARTS
-    return run_parts(
-        "tabular", __doc__, parts, FILES,
-        lambda parser: parser.add_argument(
-            "--sizes", type=_sizes, metavar="N,M", help="numbers of samples"
-        ),
-    )  # fmt: skip
+    return run_parts("tabular", __doc__, parts, FILES, _add_options)
 
 
 if __name__ == "__main__":

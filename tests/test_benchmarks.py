@@ -337,7 +337,9 @@ def test_unknown_case_is_explained():
 
 
 def test_solvers_on_tables_are_compared():
-    answer = tabular.PARTS["covtype"](Namespace(fast=True, sizes=None))
+    answer = tabular.PARTS["covtype"](
+        Namespace(fast=True, sizes=None, without_peers=False)
+    )
     for n in tabular.FAST_SIZES:
         for solver in tabular.SOLVERS:
             assert answer[f"{n} {solver} seconds"] > 0

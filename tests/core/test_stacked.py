@@ -9,14 +9,18 @@ from hypothesis import strategies as st
 
 import naive
 from mercer.core import problem as builders
-from mercer.core.problem import cut_apart
+from mercer.core.problem import Solution
 from mercer.core.stacked import (
     OwnBlocks,
+    Solutions,
+    Specs,
+    TaskSpec,
+    betas,
+    column,
     room_for,
-    solutions_of,
     solve_class_pairs,
     solve_stacked,
-    stack,
+    taken,
 )
 
 MOST = 10**6
@@ -29,6 +33,11 @@ def classes(seed, sizes, d=3):
         rng.normal(size=(len(sizes), d)), sizes, axis=0
     )
     return X, naive.block(naive.rbf, X, X, gamma=0.4)
+
+
+def stack(problems, n_rows):
+    """Return problems as compiled code takes them."""
+    return Specs.of([TaskSpec(problem, (0,)) for problem in problems]).stacked(n_rows)
 
 
 def pair_problem(rng, a, b, kind):
@@ -79,7 +88,7 @@ def test_one_call_solves_all_pairs(seed, sizes, kind, polish):
         solve_stacked(
             K, stacked, spans, begin, first, last, 1e-6, MOST, polish, stop, results
         )
-    found = solutions_of(stacked, results, 1e-6, 0, len(pairs))
+    found = Solutions(stacked, results, 1e-6)
     for problem, own, solution in zip(problems, rows, found, strict=True):
         check(problem, K[np.ix_(own, own)], solution, 1e-6)
 
@@ -108,10 +117,10 @@ def test_one_class_with_a_run_of_others(seed, sizes, kind):
     results = room_for(stacked)
     across = np.ascontiguousarray(K[: sizes[0], starts[1] :])
     solve_class_pairs(
-        own, 0, second, across, starts[second] - starts[1], stacked, 1e-6, MOST,
-        np.zeros(1, np.uint8), results,
+        own, 0, np.arange(len(second)), second, across, starts[second] - starts[1],
+        stacked, 1e-6, MOST, np.zeros(1, np.uint8), results,
     )  # fmt: skip
-    found = solutions_of(stacked, results, 1e-6, 0, len(second))
+    found = Solutions(stacked, results, 1e-6)
     for b, problem, solution in zip(second, problems, found, strict=True):
         rows = np.r_[: sizes[0], starts[b] : starts[b + 1]]
         check(problem, K[np.ix_(rows, rows)], solution, 1e-6)
@@ -125,7 +134,7 @@ def test_few_steps_are_no_convergence():
     spans, begin = np.array([[0, 40, 0]]), np.array([0, 1])
     stop = np.zeros(1, np.uint8)
     solve_stacked(K, stacked, spans, begin, 0, 1, 1e-6, 3, False, stop, results)
-    (solution,) = solutions_of(stacked, results, 1e-6, 0, 1)
+    (solution,) = Solutions(stacked, results, 1e-6)
     assert not solution.converged
     assert solution.n_iter == 3
     gap = naive.kkt_gap(problem, K, solution.beta)
@@ -133,12 +142,76 @@ def test_few_steps_are_no_convergence():
     assert gap > 1e-6
 
 
-def test_problems_are_cut_apart_where_they_begin():
-    sides, C = np.array([1.0, -1.0, 1.0, 1.0, -1.0]), np.arange(1.0, 6.0)
-    first, second = cut_apart(builders.c_svc(sides, C), [0, 2, 5])
-    for part, expected in [
-        (first, builders.c_svc(sides[:2], C[:2])),
-        (second, builders.c_svc(sides[2:], C[2:])),
-    ]:
-        for values, wanted in zip(part, expected, strict=True):
-            np.testing.assert_array_equal(values, wanted)
+def some_specs(seed=0, sizes=(3, 4, 5, 2)):
+    rng = np.random.default_rng(seed)
+    return [
+        TaskSpec(pair_problem(rng, 2, n, "C"), (0, k)) for k, n in enumerate(sizes, 1)
+    ]
+
+
+def same(spec, other):
+    assert spec.blocks == other.blocks
+    for values, wanted in zip(spec.problem, other.problem, strict=True):
+        np.testing.assert_array_equal(values, wanted)
+
+
+def test_problems_in_arrays_are_what_they_were():
+    given_ones = some_specs()
+    specs = Specs.of(given_ones)
+    assert Specs.of(specs) is specs
+    assert len(specs) == 4
+    for spec, wanted in zip(specs, given_ones, strict=True):
+        same(spec, wanted)
+    same(specs[-1], given_ones[-1])
+    with pytest.raises(IndexError):
+        specs[4]
+
+
+@pytest.mark.parametrize(
+    "which", [slice(1, 3), slice(None, None, 2), slice(3, None, -2), slice(2, 2)]
+)
+def test_a_part_of_the_problems(which):
+    given_ones = some_specs()
+    part = Specs.of(given_ones)[which]
+    assert len(part) == len(given_ones[which])
+    for spec, wanted in zip(part, given_ones[which], strict=True):
+        same(spec, wanted)
+    blocks = [b for spec in given_ones[which] for b in spec.blocks]
+    assert part.all_blocks().tolist() == blocks
+
+
+@pytest.mark.parametrize(
+    "which", [slice(None), slice(1, 3), slice(None, None, 2), slice(None, None, -1)]
+)
+def test_a_part_of_the_solutions(which):
+    problems = [spec.problem for spec in some_specs()]
+    n_rows = np.array([len(problem.p) for problem in problems])
+    stacked = stack(problems, n_rows)
+    results = room_for(stacked)
+    rng = np.random.default_rng(1)
+    for values in (results.beta, results.f, results.multipliers):
+        values[:] = rng.normal(size=values.shape)
+    results.certificate[:] = rng.uniform(size=results.certificate.shape)
+    results.n_iter[:] = [3, 1, 4, 2]
+    whole = Solutions(stacked, results, 0.5)
+    objects = list(whole)
+    part = whole[which]
+    assert [s.n_iter for s in part] == [s.n_iter for s in objects[which]]
+    assert len(part[::2]) == len(objects[which][::2])
+    np.testing.assert_array_equal(part[::2].betas(), betas(objects[which][::2]))
+    np.testing.assert_array_equal(betas(part), betas(objects[which]))
+    for name in set(Solution._fields) - {"beta", "f", "error", "is_single"}:
+        np.testing.assert_array_equal(
+            column(part, name), column(objects[which], name), err_msg=name
+        )
+
+
+def test_stretches_one_after_the_other():
+    values = np.arange(10)
+    first, stop = np.array([2, 4, 7]), np.array([4, 7, 8])
+    together = taken(values, first, stop)
+    assert together.tolist() == [2, 3, 4, 5, 6, 7]
+    assert together.base is values
+    apart = taken(values, np.array([6, 0, 3]), np.array([9, 1, 3]))
+    assert apart.tolist() == [6, 7, 8, 0]
+    assert not len(taken(values, first[:0], stop[:0]))

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits, make_blobs
@@ -15,6 +16,7 @@ from sklearn.svm import SVC as TheirSVC
 from sklearn.utils.estimator_checks import check_class_weight_classifiers
 
 from mercer import SVC, MKLClassifier, NuSVC
+from mercer.machines.base import classifier
 from mercer.multiclass.codes import (
     dietterich15,
 )
@@ -437,3 +439,40 @@ def test_nearest_means_of_what_is_no_number():
     model = SVC(kernel=alike, multiclass="ovr", decode="barycentre")
     with pytest.raises(ValueError, match="'barycentre' needs samples that are numbers"):
         model.fit(["a", "b", "c"], [0, 1, 2])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, np.ndarray.tolist])
+@pytest.mark.parametrize("options", [{}, {"probability": True}, {"break_ties": True}])
+def test_many_decision_values_are_decided_in_parts(blobs, options, form, monkeypatch):
+    X, y, X_test, _ = blobs
+    X = sparse.csr_array(X) if form is sparse.csr_array else X
+    model = SVC(random_state=0, **options).fit(X, y)
+    at_once = model.predict(form(X_test))
+    monkeypatch.setattr(classifier, "MOST_DECISIONS", 70)  # seven rows of ten machines
+    np.testing.assert_array_equal(model.predict(form(X_test)), at_once)
+
+
+def test_a_wrong_value_is_named_where_it_is_before_parts_are_made(blobs, monkeypatch):
+    X, y, X_test, _ = blobs
+    model = SVC().fit(X, y)
+    monkeypatch.setattr(classifier, "MOST_DECISIONS", 70)
+    X_test = X_test.copy()
+    X_test[50, 1] = np.nan
+    with pytest.raises(ValueError, match="Row 50"):
+        model.predict(X_test)
+
+
+@pytest.mark.parametrize("portion", [1, 500, 2**20])
+@pytest.mark.parametrize("scheme", SCHEMES[:3], ids=str)
+@pytest.mark.parametrize("machine", [SVC(), NuSVC(nu=0.35)], ids=str)
+@pytest.mark.filterwarnings("ignore:The margin of")
+def test_portions_do_not_show(blobs, machine, scheme, portion, monkeypatch):
+    X, y, X_test, _ = blobs
+    model = clone(machine).set_params(probability=True, random_state=0, **scheme)
+    expected = model.fit(X, y).predict_proba(X_test)
+    coef, objective = model.dual_coef_, model.objective_
+    monkeypatch.setattr(classifier, "PORTION", portion)
+    model.fit(X, y)
+    np.testing.assert_array_equal(model.dual_coef_, coef)
+    np.testing.assert_array_equal(model.objective_, objective)
+    np.testing.assert_array_equal(model.predict_proba(X_test), expected)

@@ -14,9 +14,9 @@ from mercer.core.problem import (
 from mercer.core.smo import best_multiple
 from mercer.core.stacked import (
     Chains,
+    Solutions,
     begin_at,
     room_for_chains,
-    solutions_of,
     solve_chains,
 )
 
@@ -78,7 +78,7 @@ def solve(K, problems, tol=1e-6, max_iter=10**6, exact=None, most=0):
     found = []
     for e in range(len(p)):
         mine = type(results)(*(array[e] for array in results))
-        first, second = solutions_of(chains, mine, tol, 0, 2)
+        first, second = Solutions(chains, mine, tol)
         np.testing.assert_array_equal(first.beta, second.beta)
         found.append(second)
     return found, results.certificate[:, 1]

@@ -22,6 +22,7 @@ __all__ = [
     "gather",
     "give_way",
     "move_between",
+    "nearest",
     "settle",
     "squared_distances",
     "sum_columns",
@@ -248,6 +249,23 @@ def decide(
         labels[i] = label
         upper[i] = math.sqrt(best)
         lower[i] = math.sqrt(second)
+
+
+@jit
+def nearest(X: NDArray, centers: NDArray, labels: NDArray):
+    """Write the nearest centre of each sample, by differences in double precision."""
+    for i in range(len(X)):
+        x = X[i]
+        best = np.inf
+        for c in range(len(centers)):
+            center = centers[c]
+            value = 0.0
+            for j in range(len(x)):
+                difference = np.float64(x[j]) - center[j]
+                value += difference * difference
+            if value < best:
+                best = value
+                labels[i] = c
 
 
 @jit

@@ -22,8 +22,6 @@ With the gradient :math:`G = K\beta + p` and one multiplier :math:`m_g` per grou
   problem is convex if :math:`c^T K c \ge 0` for all c whose sum in every group is 0.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +37,6 @@ __all__ = [
     "c_svc",
     "certify",
     "certify_one",
-    "cut_apart",
     "cut_pieces",
     "epsilon_svr",
     "holds_bounds_and_sums",
@@ -257,23 +254,6 @@ def c_svc(y: NDArray, C: NDArray) -> DualProblem:
         row=np.arange(m),
         group=np.zeros(m, dtype=np.intp),
     )
-
-
-def cut_apart(
-    whole: DualProblem, begin: NDArray[np.intp] | Sequence[int]
-) -> list[DualProblem]:
-    """Return problems whose variables lie one after the other in the same arrays.
-
-    Problem k has the variables from ``begin[k]`` up to ``begin[k + 1]``; its rows
-    are counted from its first variable on.
-    """
-    row = whole.row - np.repeat(begin[:-1], np.diff(begin))
-    p, lo, hi, start, _, group = whole
-    ends = np.asarray(begin).tolist()
-    return [
-        DualProblem(p[v:w], lo[v:w], hi[v:w], start[v:w], row[v:w], group[v:w])
-        for v, w in pairwise(ends)
-    ]
 
 
 def _fill(total: float, room: NDArray) -> NDArray:

@@ -13,8 +13,8 @@ gradient asks for it most.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,18 +47,23 @@ __all__ = [
     "Chains",
     "OwnBlocks",
     "Results",
+    "Solutions",
+    "Specs",
     "Stacked",
+    "TaskSpec",
     "add_products",
     "begin_at",
+    "betas",
     "collect_weights",
+    "column",
+    "ends_of",
     "is_spoilt",
     "room_for",
     "room_for_chains",
-    "solutions_of",
     "solve_chains",
     "solve_class_pairs",
     "solve_stacked",
-    "stack",
+    "taken",
 ]
 
 # Steps aim at this fraction of the tolerance; the rest is for rounding errors.
@@ -69,13 +74,23 @@ MOST_FOR_ROUNDING = 0.6
 MOST_RELEASED = 0.8
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
+ALL = slice(None)
+WHOLE = (ALL, slice(None, None, 1))
+
+
+class TaskSpec(NamedTuple):
+    """A problem, and the blocks of samples that its rows are, in order."""
+
+    problem: DualProblem
+    blocks: tuple[int, ...]
 
 
 class Stacked(NamedTuple):
-    """Problems, one after the other in the same arrays."""
+    """Problems whose variables are stretches of the same arrays."""
 
     variables: DualProblem  #: the variables of all problems
-    begin: NDArray[np.int64]  #: where each problem's variables begin, then the end
+    first: NDArray[np.int64]  #: where the variables of each problem begin
+    stop: NDArray[np.int64]  #: where they end
     begin_f: NDArray[np.int64]  #: where each problem's rows begin, then the end
 
 
@@ -90,6 +105,16 @@ class Chains(NamedTuple):
     group: NDArray[np.int64]
     begin: NDArray[np.int64]  #: where each chain's variables begin, then the end
     begin_f: NDArray[np.int64]  #: where each chain's rows begin, then the end
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Where the variables of each chain begin."""
+        return self.begin[:-1]
+
+    @property
+    def stop(self) -> NDArray[np.int64]:
+        """Where they end."""
+        return self.begin[1:]
 
 
 class Results(NamedTuple):
@@ -112,23 +137,123 @@ class OwnBlocks(NamedTuple):
     size: NDArray[np.int64]  #: the number of samples of each class
 
 
-def stack(problems: Sequence[DualProblem], n_rows: NDArray[np.int64]) -> Stacked:
-    """Put problems, which have so many rows each, one after the other."""
-    if len(problems) == 1:
-        variables = problems[0]
-    else:
-        parts = zip(*problems, strict=True)
+def ends_of(counts: NDArray | Sequence[int]) -> NDArray[np.int64]:
+    """Return where stretches of such lengths begin, then the end of the last."""
+    ends = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ends[1:])
+    return ends
+
+
+def taken(values: NDArray, first: NDArray, stop: NDArray) -> NDArray:
+    """Return stretches of an array one after the other; not copied if they are so."""
+    if not len(first):
+        return values[:0]
+    if len(first) == 1 or (first[1:] == stop[:-1]).all():
+        return values[first[0] : stop[-1]]
+    ends = np.cumsum(stop - first)
+    return values[np.arange(ends[-1]) + np.repeat(stop - ends, stop - first)]
+
+
+class Specs(Sequence[TaskSpec]):
+    """Problems with their blocks, as arrays: a plan may have half a million of them.
+
+    An object for each would take more time than to solve it.  So one is made when it is
+    asked for, and a part of the problems is a view of the same arrays.
+
+    Parameters
+    ----------
+    variables : DualProblem
+        The variables of all problems; rows are counted from 0 in every problem.
+    first, stop : arrays of shape (n_problems,)
+        Where the variables of each problem begin and end.
+    blocks : array
+        The blocks of all problems, one problem after the other.
+    first_block, stop_block : arrays of shape (n_problems,)
+        Where the blocks of each problem begin and end.
+    """
+
+    def __init__(
+        self,
+        variables: DualProblem,
+        first: NDArray[np.int64],
+        stop: NDArray[np.int64],
+        blocks: NDArray[np.int64],
+        first_block: NDArray[np.int64],
+        stop_block: NDArray[np.int64],
+    ):
+        self.variables = variables
+        self.first, self.stop = first, stop
+        self.blocks = blocks
+        self.first_block, self.stop_block = first_block, stop_block
+
+    @classmethod
+    def of(cls, specs: Sequence[TaskSpec]) -> "Specs":
+        """Return problems as arrays, whatever they have been before."""
+        if isinstance(specs, cls):
+            return specs
+        if len(specs) == 1:
+            ((variables, own),) = specs
+            ends, block_ends = np.array([[0, len(variables.p)], [0, len(own)]])
+            blocks = np.array(own, dtype=np.int64)
+            return cls(
+                variables, ends[:1], ends[1:], blocks, block_ends[:1], block_ends[1:]
+            )
+        parts = zip(*(spec.problem for spec in specs), strict=True)
         variables = DualProblem(*(np.concatenate(part) for part in parts))
-    begin = np.zeros(len(problems) + 1, dtype=np.int64)
-    np.cumsum([len(problem.p) for problem in problems], out=begin[1:])
-    begin_f = np.zeros(len(problems) + 1, dtype=np.int64)
-    np.cumsum(n_rows, out=begin_f[1:])
-    return Stacked(variables, begin, begin_f)
+        ends = ends_of([len(spec.problem.p) for spec in specs])
+        block_ends = ends_of([len(spec.blocks) for spec in specs])
+        blocks = np.array([*chain.from_iterable(s.blocks for s in specs)], np.int64)
+        return cls(
+            variables, ends[:-1], ends[1:], blocks, block_ends[:-1], block_ends[1:]
+        )
+
+    def with_variables(self, variables: DualProblem) -> "Specs":
+        """Return the same stretches of other variables."""
+        return Specs(
+            variables, self.first, self.stop,
+            self.blocks, self.first_block, self.stop_block,
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            if which in WHOLE:
+                return self
+            return Specs(
+                self.variables, self.first[which], self.stop[which],
+                self.blocks, self.first_block[which], self.stop_block[which],
+            )  # fmt: skip
+        v, w = int(self.first[which]), int(self.stop[which])
+        p, lo, hi, start, row, group = self.variables
+        blocks = self.blocks[self.first_block[which] : self.stop_block[which]]
+        problem = DualProblem(
+            p[v:w], lo[v:w], hi[v:w], start[v:w], row[v:w], group[v:w]
+        )
+        return TaskSpec(problem, tuple(blocks.tolist()))
+
+    def all_variables(self) -> DualProblem:
+        """Return the variables of these problems, one problem after the other."""
+        parts = (taken(part, self.first, self.stop) for part in self.variables)
+        return DualProblem(*parts)
+
+    def all_blocks(self) -> NDArray[np.int64]:
+        """Return the blocks of these problems, one problem after the other."""
+        return taken(self.blocks, self.first_block, self.stop_block)
+
+    def n_blocks(self) -> NDArray[np.int64]:
+        """Return how many blocks each problem has."""
+        return self.stop_block - self.first_block
+
+    def stacked(self, n_rows: NDArray[np.int64]) -> Stacked:
+        """Return what compiled code takes; the problems have so many rows each."""
+        return Stacked(self.variables, self.first, self.stop, ends_of(n_rows))
 
 
 def room_for(problems: Stacked) -> Results:
     """Return arrays for what is found; they hold the start of every problem."""
-    count = len(problems.begin) - 1
+    count = len(problems.first)
     return Results(
         problems.variables.start.copy(),
         np.zeros(problems.begin_f[-1]),
@@ -150,34 +275,75 @@ def room_for_chains(chains: Chains) -> Results:
     )
 
 
-def solutions_of(
-    problems: Stacked | Chains, results: Results, tol: float, first: int, last: int
-) -> list[Solution]:
-    """Return the solutions of the problems from ``first`` up to ``last``.
+class Solutions(Sequence[Solution]):
+    """The solutions of stacked problems; objects are made when they are asked for.
 
-    They have converged if their bounds and sums hold and the gap, rounding errors
-    included, is within ``tol``.
+    A problem is solved if its bounds and sums hold and the gap, rounding errors
+    included, is within ``tol``.  ``results`` are those of one link of chains.
     """
-    some = slice(first, last)
-    begin = problems.begin[first : last + 1].tolist()
-    begin_f = problems.begin_f[first : last + 1].tolist()
-    found = zip(
-        pairwise(begin),
-        pairwise(begin_f),
-        results.n_iter[some].tolist(),
-        results.certificate[some].tolist(),
-        results.multipliers[some].tolist(),
-        strict=True,
-    )
-    solutions = []
-    for (v, w), (r, s), n_iter, certificate, multipliers in found:
-        objective, kkt_gap, dual_gap, holds, error = certificate
-        bias = -sum(multipliers) / len(multipliers)
-        converged = holds > 0.0 and kkt_gap + error <= tol
-        beta, f = results.beta[v:w], results.f[r:s]
-        numbers = bias, objective, kkt_gap, dual_gap, n_iter, converged
-        solutions.append(Solution(beta, f, *numbers, tuple(multipliers), error))
-    return solutions
+
+    def __init__(
+        self,
+        problems: Stacked | Chains,
+        results: Results,
+        tol: float,
+        which: slice = ALL,
+    ):
+        self._of = problems, results, tol, which
+        self._first, self._stop = problems.first[which], problems.stop[which]
+        self._first_f = problems.begin_f[:-1][which]
+        self._stop_f = problems.begin_f[1:][which]
+        self._beta, self._f = results.beta, results.f
+        self.multipliers = results.multipliers[which]
+        certificate = results.certificate[which]
+        self.objective, self.kkt_gap, self.dual_gap, holds, self.error = certificate.T
+        self.converged = (holds > 0.0) & (self.kkt_gap + self.error <= tol)
+        self.n_iter = results.n_iter[which]
+        self.bias = -self.multipliers.sum(axis=1) / self.multipliers.shape[1]
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            if which in WHOLE:
+                return self
+            problems, results, tol, own = self._of
+            numbers = range(len(problems.first))[own][which]
+            stop = numbers.stop if numbers.stop >= 0 else None
+            some = slice(numbers.start, stop, numbers.step)
+            return Solutions(problems, results, tol, some)
+        k = which
+        return Solution(
+            self._beta[self._first[k] : self._stop[k]],
+            self._f[self._first_f[k] : self._stop_f[k]],
+            float(self.bias[k]),
+            float(self.objective[k]),
+            float(self.kkt_gap[k]),
+            float(self.dual_gap[k]),
+            int(self.n_iter[k]),
+            bool(self.converged[k]),
+            tuple(self.multipliers[k].tolist()),
+            float(self.error[k]),
+        )
+
+    def betas(self) -> NDArray[np.float64]:
+        """Return the coefficients of all problems, one problem after the other."""
+        return taken(self._beta, self._first, self._stop)
+
+
+def column(solutions: Sequence[Solution], name: str) -> NDArray:
+    """Return one number of each solution, by its name."""
+    if isinstance(solutions, Solutions):
+        return getattr(solutions, name)
+    return np.array([getattr(solution, name) for solution in solutions])
+
+
+def betas(solutions: Sequence[Solution]) -> NDArray[np.float64]:
+    """Return the coefficients of all solutions, one solution after the other."""
+    if isinstance(solutions, Solutions):
+        return solutions.betas()
+    return np.concatenate([solution.beta for solution in solutions])
 
 
 @jit
@@ -209,6 +375,7 @@ def solve_stacked(
 def solve_class_pairs(
     own: OwnBlocks,
     first: int,
+    numbers: NDArray,
     second: NDArray,
     across: NDArray,
     column: NDArray,
@@ -218,10 +385,10 @@ def solve_class_pairs(
     stop: NDArray,
     results: Results,
 ):
-    """Solve the problems of the class ``first`` with some others.
+    """Solve some problems, those of the class ``first`` with some others.
 
-    Problem k is with the class ``second[k]``; ``across`` has the kernel values of both
-    from column ``column[k]`` on.
+    Problem ``numbers[k]`` is with the class ``second[k]``; ``across`` has the kernel
+    values of both from column ``column[k]`` on.
     """
     a = own.size[first]
     square, span = np.empty((0, 0)), np.zeros((1, 3), dtype=np.int64)
@@ -232,7 +399,9 @@ def solve_class_pairs(
                 square = np.empty((a + b, a + b))
             _put_together(own, first, second[k], across, column[k], square)
             span[0, 1] = a + b
-        _solve_one(square, span, problems, k, tol, max_iter, False, stop, results)
+        _solve_one(
+            square, span, problems, numbers[k], tol, max_iter, False, stop, results
+        )
 
 
 @jit
@@ -252,7 +421,7 @@ def _put_together(own, first, second, across, column, square):
 @jit
 def _solve_one(K, span, problems, k, tol, max_iter, polish, stop, results):
     """Solve problem k, and certify the solution."""
-    v, w = problems.begin[k], problems.begin[k + 1]
+    v, w = problems.first[k], problems.stop[k]
     whole = problems.variables
     problem = DualProblem(
         whole.p[v:w], whole.lo[v:w], whole.hi[v:w],

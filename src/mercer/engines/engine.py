@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, Solution
+from mercer.core.problem import Solution
+from mercer.core.stacked import Specs, TaskSpec, ends_of, taken
 from mercer.kernels.base import Kernel
 from mercer.runtime.public import public
 from mercer.runtime.validation import device_for, like, to_host
@@ -50,13 +50,6 @@ class Settings(NamedTuple):
     shrinking: bool = True
     seed: int = 0
     precise: bool = False  #: whether single precision must not be tried
-
-
-class TaskSpec(NamedTuple):
-    """A problem, and the blocks of samples that its rows are, in order."""
-
-    problem: DualProblem
-    blocks: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,40 +93,34 @@ class Plan:
 
     def with_costs(self: OnePlan, factor: float) -> OnePlan:
         """Return the plan with all bounds multiplied by a factor, as by another C."""
-        problems = [spec.problem for spec in self.specs]
-        # One product for all problems: there may be thousands of small ones.
-        lo = factor * np.concatenate([problem.lo for problem in problems])
-        hi = factor * np.concatenate([problem.hi for problem in problems])
-        specs, first = [], 0
-        for spec, (p, _, _, start, row, group) in zip(
-            self.specs, problems, strict=True
-        ):
-            own = slice(first, first := first + len(p))
-            problem = DualProblem(p, lo[own], hi[own], start, row, group)
-            specs.append(TaskSpec(problem, spec.blocks))
-        return replace(self, specs=specs)
+        specs = Specs.of(self.specs)
+        all_of_them = specs.variables
+        lo, hi = factor * all_of_them.lo, factor * all_of_them.hi
+        scaled = all_of_them._replace(lo=lo, hi=hi)
+        return replace(self, specs=specs.with_variables(scaled))
 
 
 def samples_of(
-    order: NDArray[np.intp], starts: Sequence[int], blocks: Sequence[Sequence[int]]
+    order: NDArray[np.intp],
+    starts: Sequence[int],
+    blocks: NDArray[np.int64],
+    counts: NDArray[np.int64],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the samples of several problems, one problem after the other.
 
-    ``blocks`` has the blocks of each problem.  The second array says where the samples
-    of each problem begin, then the end.
+    ``blocks`` has the blocks of all problems, ``counts`` how many each problem has.
+    The second array says where the samples of each problem begin, then the end.
     """
-    flat = np.fromiter(chain.from_iterable(blocks), np.intp)
-    first, stop = np.asarray(starts)[flat], np.asarray(starts)[flat + 1]
-    ends = np.cumsum(stop - first)
-    places = np.arange(ends[-1]) + np.repeat(stop - ends, stop - first)
-    last = np.cumsum(np.fromiter(map(len, blocks), np.intp)) - 1
-    return order[places], np.append(0, ends[last])
+    where = np.asarray(starts)
+    first, stop = where[blocks], where[blocks + 1]
+    ends = ends_of(stop - first)
+    return taken(order, first, stop), ends[ends_of(counts)]
 
 
 class Certified(NamedTuple):
     """Certified solutions of all problems of a plan."""
 
-    solutions: list[Solution]
+    solutions: Sequence[Solution]
     #: whether the machines' problems are convex; None if that is not known
     is_convex: bool | None
     stopped_early: bool = False  #: whether a callback asked for an early end

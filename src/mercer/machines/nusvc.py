@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, nu_svc
@@ -146,16 +148,21 @@ class NuSVC(KernelClassifier):
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return nu_svc(sides, weight, self.nu)
 
-    def _check_task(self, sides: NDArray, weight: NDArray) -> None:
-        smaller = min(weight[sides > 0].sum(), weight[sides < 0].sum())
-        most = 2.0 * smaller / weight.sum()
+    def _check_tasks(
+        self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
+    ) -> None:
+        positive = np.add.reduceat(np.where(sides > 0, weight, 0.0), begin[:-1])
+        negative = np.add.reduceat(np.where(sides < 0, weight, 0.0), begin[:-1])
+        with np.errstate(invalid="ignore"):
+            allowed = 2.0 * np.minimum(positive, negative) / (positive + negative)
+        most = allowed.min()
         if self.nu > most * (1 + 1e-12):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu:g}, but the weights of two "
                 f"classes allow at most {most:.4g}. Lower nu, or use class_weight."
             )
 
-    def _rescaled(self, solutions: list[Solution]) -> list[Solution]:
+    def _rescaled(self, solutions: Sequence[Solution]) -> Sequence[Solution]:
         rescaled, n_vague = [], 0
         for solution in solutions:
             plus, minus = (*solution.multipliers, 0.0)[:2]

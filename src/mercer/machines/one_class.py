@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -118,7 +119,7 @@ class OneClassSVM(NoveltyMachine):
         random_state: Any = None,
     ): ...
 
-    def _keep_machines(self, plan: Plan, found: Certified) -> list[Solution]:
+    def _keep_machines(self, plan: Plan, found: Certified) -> Sequence[Solution]:
         machines = super()._keep_machines(plan, found)
         self.offset_ = -self.intercept_
         return machines

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import DualProblem, c_svc, cut_apart
+from mercer.core.problem import DualProblem, c_svc
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.runtime.public import public
@@ -237,6 +237,8 @@ class SVC(KernelClassifier):
 
     def _problems(
         self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
-    ) -> list[DualProblem]:
+    ) -> DualProblem:
         # Stated all at once: with a hundred classes there are thousands.
-        return cut_apart(self._problem(sides, weight), begin)
+        together = self._problem(sides, weight)
+        row = together.row - np.repeat(begin[:-1], np.diff(begin))
+        return together._replace(row=row)

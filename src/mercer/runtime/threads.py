@@ -444,7 +444,8 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int | None = None, brief: bool = False):
-        self.count = count_threads(n_jobs)
+        # Brief work has one thread; only a number that is not allowed is looked for.
+        self.count = 1 if brief and n_jobs != 0 else count_threads(n_jobs)
         self._is_brief = brief
         self.stop = np.zeros(1, dtype=np.uint8)
         self.n_at_work = 0  #: threads that work for this pool and count for no other

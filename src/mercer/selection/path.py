@@ -24,10 +24,13 @@ from mercer.core.smo import POLISHED, same_type
 from mercer.core.stacked import (
     Chains,
     Results,
+    Solutions,
+    Specs,
     add_products,
+    betas,
     collect_weights,
+    ends_of,
     room_for_chains,
-    solutions_of,
     solve_chains,
 )
 from mercer.core.tiles import gather_square
@@ -189,16 +192,14 @@ class Course:
         """Return the problems for which the precision of the matrix is not enough."""
         return np.flatnonzero(self.results.certificate[e, :, 3] < 0.0)
 
-    def solutions(self, e: int) -> list[Solution]:
+    def solutions(self, e: int) -> Solutions:
         """Return the solutions of all problems of an entry."""
         mine = Results(*(array[e] for array in self.results))
-        chains = self.stated.chains
-        last = len(chains.begin) - 1
-        return solutions_of(chains, mine, float(self.tol[e]), 0, last)
+        return Solutions(self.stated.chains, mine, float(self.tol[e]))
 
-    def coefficients(self, machines: list[Solution]) -> NDArray:
+    def coefficients(self, machines: Sequence[Solution]) -> NDArray:
         """Return the coefficients of the rows of all machines of an entry."""
-        beta = np.concatenate([machine.beta for machine in machines])
+        beta = betas(machines)
         row = self.stated.machine_row
         if row is None:
             return beta
@@ -262,32 +263,28 @@ def _stated(entries: list[Entry]) -> Stated:
 
 
 def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
-    plan, specs = plans[0], plans[0].specs
+    plan, specs = plans[0], Specs.of(plans[0].specs)
     samples, begin_f = samples_of(
-        plan.order, plan.starts, [spec.blocks for spec in specs]
+        plan.order, plan.starts, specs.all_blocks(), specs.n_blocks()
     )
-
-    def flat(plan: Plan, name: str) -> NDArray:
-        return np.concatenate([getattr(spec.problem, name) for spec in plan.specs])
 
     def size(e: int) -> tuple[float, float, float]:
         """Order by the bounds, then by the masses, then by the linear terms."""
-        p, lo, hi, start = parts[e]
-        return hi.sum() - lo.sum(), start @ start, p @ p
+        p, lo, hi, start, *_ = parts[e]
+        return float(hi.sum() - lo.sum()), float(start @ start), float(p @ p)
 
-    parts = [[flat(one, name) for name in ("p", "lo", "hi", "start")] for one in plans]
+    parts = [Specs.of(one.specs).all_variables() for one in plans]
     order = sorted(range(len(plans)), key=size)
     p, lo, hi, start = (np.array([parts[e][i] for e in order]) for i in range(4))
     p = p[:1].copy() if (p == p[0]).all() else p
-    begin = np.append(0, np.cumsum([len(spec.problem.p) for spec in specs]))
     chains = Chains(
         p,
         lo,
         hi,
         start if start.any() else start[:1].copy(),
-        flat(plan, "row"),
-        flat(plan, "group"),
-        begin,
+        parts[0].row,
+        parts[0].group,
+        ends_of(specs.stop - specs.first),
         begin_f.astype(np.int64),
     )
     machines = slice(None, None, plan.per_machine)

@@ -120,12 +120,13 @@ def test_steps_are_limited_for_each_problem(samples):
 
 def test_what_rounding_errors_hinder_goes_the_long_way(samples, calls, monkeypatch):
     X, y = samples
-    solutions_of = class_pairs.solutions_of
+    solve = class_pairs._Work.solve
 
-    def not_solved(*args):
-        return [s._replace(converged=False) for s in solutions_of(*args)]
+    def solve_badly(self, run):
+        solve(self, run)
+        self.results.certificate[run, 1] = 2.0  # the KKT gap
 
-    monkeypatch.setattr(class_pairs, "solutions_of", not_solved)
+    monkeypatch.setattr(class_pairs._Work, "solve", solve_badly)
     model = SVC().fit(X, y)
     assert calls == [("solve_small_pairs", False), ("solve_plan", True)]
     assert model.converged_
@@ -156,3 +157,18 @@ def test_an_early_end_leaves_a_consistent_machine(samples, monkeypatch):
     K = kernel_matrix(X, X, "rbf", gamma=model.kernel_.gamma)
     _, gap = certify(model, lambda a, b: K[np.ix_(a, b)], y, np.full(len(y), 3.0))
     assert gap == pytest.approx(model.kkt_gap_.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 40, 10**6])
+def test_pairs_in_any_order_and_runs_of_any_length(samples, columns, monkeypatch):
+    X, y = samples
+    monkeypatch.setattr(class_pairs, "RUN_COLUMNS", columns)
+    plain = SVC(C=3.0).fit(X, y)
+    # Some pairs are left out, so that runs have gaps.
+    n_pairs = plain.code_.shape[1]
+    which = np.random.default_rng(0).permutation(n_pairs)[: n_pairs * 3 // 4]
+    code = plain.code_[:, which]
+    mixed = SVC(C=3.0, multiclass="ecoc", code=code).fit(X, y)
+    np.testing.assert_array_equal(mixed.objective_, plain.objective_[which])
+    np.testing.assert_array_equal(mixed.intercept_, plain.intercept_[which])
+    np.testing.assert_array_equal(mixed.n_iter_, plain.n_iter_[which])

@@ -90,12 +90,11 @@ def test_sparse_samples(samples):
 @pytest.mark.parametrize(
     "estimator",
     [
-        SVC(kernel="sigmoid"),
         SVC(kernel=lambda A, B: A @ B.T),
         SVC(solver="decompose"),
         SVC(cache_size=0.1),
     ],
-    ids=["indefinite", "function", "solver", "memory"],
+    ids=["function", "solver", "memory"],
 )
 def test_what_is_not_small_goes_the_long_way(estimator, samples, monkeypatch):
     long_way = is_called(monkeypatch, "solve_plan")
@@ -103,6 +102,23 @@ def test_what_is_not_small_goes_the_long_way(estimator, samples, monkeypatch):
     assert not long_way
     estimator.fit(*samples)
     assert long_way
+
+
+@pytest.mark.parametrize("machine", [SVC, SVR, OneClassSVM])
+def test_indefinite_kernels_are_small_and_known_to_be(machine, samples, monkeypatch):
+    X, y = samples
+    long_way = is_called(monkeypatch, "solve_plan")
+    estimator = machine(kernel="sigmoid", gamma=2.0, coef0=-1.0)
+    short = estimator.fit(X, y)
+    assert not long_way
+    long = clone(estimator).set_params(solver="decompose").fit(X, y)
+    assert long_way
+    for model in (short, long):
+        assert model.converged_
+        assert model.is_convex_ is False
+        assert np.isinf(model.dual_gap_).any()
+        assert np.max(model.kkt_gap_) <= model.tol
+    np.testing.assert_array_equal(np.isinf(short.dual_gap_), np.isinf(long.dual_gap_))
 
 
 def test_many_steps_are_not_small(samples, monkeypatch):
@@ -191,10 +207,10 @@ class TestExpansion:
         model = SVC().fit(*samples)
         model.predict(samples[0][:1])
         gc.collect()
-        before = len(machine._EXPANSIONS)
+        before = len(machine._DERIVED)
         del model
         gc.collect()
-        assert len(machine._EXPANSIONS) == before - 1
+        assert len(machine._DERIVED) == before - 1
 
     def test_several_threads_predict_with_one_model(self, samples):
         X, y = samples

@@ -7,6 +7,7 @@ from sklearn.cluster import KMeans as Peer
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import KMeans, datasets
+from mercer.machines.clusters import kmeans
 
 
 @pytest.fixture
@@ -138,3 +139,14 @@ def test_errors(X):
 def test_too_large_values_are_named(X, factor, dtype):
     with np.errstate(over="ignore"), pytest.raises(ValueError, match="Scale X"):
         KMeans(2).fit((X * factor).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_and_many_samples_are_predicted_alike(dtype, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 5)).astype(dtype) + dtype(100)
+    model = KMeans(7, random_state=0).fit(X)
+    few = model.predict(X)
+    monkeypatch.setattr(kmeans, "BRIEF_TO_PREDICT", 0)
+    np.testing.assert_array_equal(model.predict(X), few)
+    np.testing.assert_array_equal(model.labels_, few)
+    assert few.dtype == np.int32

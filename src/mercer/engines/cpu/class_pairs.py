@@ -9,6 +9,7 @@ with the kernel matrix, and nothing has to be measured afterwards.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 
 from mercer.core.stacked import (
     OwnBlocks,
+    Solutions,
+    Specs,
     room_for,
-    solutions_of,
     solve_class_pairs,
-    stack,
 )
 from mercer.engines.cpu.gram import RUN_COLUMNS, BlockGram
 from mercer.engines.cpu.pair import Operand
@@ -35,8 +36,6 @@ __all__ = ["are_small_pairs", "solve_small_pairs"]
 # Up to this many samples of two classes together, their problem is small.
 MOST_SAMPLES = 512
 
-Choice = tuple[int, ...]
-
 
 def are_small_pairs(plan: Plan, settings: Settings) -> bool:
     """Tell whether all problems of a plan are of two classes with few samples."""
@@ -47,7 +46,7 @@ def are_small_pairs(plan: Plan, settings: Settings) -> bool:
         and settings.solver in ("auto", "smo")
         and plan.kernel.definiteness >= Definiteness.CONDITIONAL
         and not plan.kernel.is_custom()
-        and all(len(spec.blocks) == 2 for spec in plan.specs)
+        and bool((Specs.of(plan.specs).n_blocks() == 2).all())
     )
 
 
@@ -67,17 +66,19 @@ def solve_small_pairs(
     gram = BlockGram(
         plan.kernel, samples.astype(np.float64), plan.starts, threads, at_once
     )
-    work = _Work(plan, settings, gram, threads.stop)
+    work = _Work(plan, settings, gram, threads.stop, progress is not None)
     after_each = None if progress is None else (lambda: progress(work.states))
-    runs = gram.runs(work.together)
+    runs = work.runs()
     threads.map(work.solve, runs, after_each, at_once)
     for run in runs:  # some have not begun if the work was to end early
-        if work.solutions[work.together[run[0]][0]] is None:
+        if not work.is_begun[run[0]]:
             work.solve(run)
-    if not work.is_finite or not (threads.stop[0] or work.are_solved(settings)):
+    found = Solutions(work.problems, work.results, settings.tol)
+    are_solved = bool((found.converged | (found.n_iter == settings.max_iter)).all())
+    if not work.is_finite or not (threads.stop[0] or are_solved):
         return None
     stopped_early = getattr(progress, "stopped_early", False)
-    return Certified(work.solutions, True, stopped_early)
+    return Certified(found, True, stopped_early)
 
 
 def _at_once(plan: Plan, samples: Operand, settings: Settings) -> int:
@@ -94,17 +95,28 @@ def _at_once(plan: Plan, samples: Operand, settings: Settings) -> int:
 class _Work:
     """The problems, and the solutions that are there so far."""
 
-    def __init__(self, plan: Plan, settings: Settings, gram: BlockGram, stop: NDArray):
-        self.together: dict[Choice, list[int]] = {}
-        for t, spec in enumerate(plan.specs):
-            self.together.setdefault(spec.blocks, []).append(t)
-        self.solutions: list[Any] = [None] * len(plan.specs)
-        self.states = [Solved(np.inf, False, 0)] * len(plan.specs)
+    def __init__(
+        self,
+        plan: Plan,
+        settings: Settings,
+        gram: BlockGram,
+        stop: NDArray,
+        with_states: bool,
+    ):
+        specs = Specs.of(plan.specs)
+        self._starts = np.asarray(plan.starts, dtype=np.int64)
+        sizes = np.diff(self._starts)
+        pairs = specs.all_blocks().reshape(-1, 2)
+        self._first, self._second = pairs.T
+        #: the problems, those of the same two classes one after the other
+        self._order = np.lexsort((self._second, self._first))
+        self.problems = specs.stacked(sizes[pairs].sum(axis=1))
+        self.results = room_for(self.problems)
+        self.states = [Solved(np.inf, False, 0)] * (len(specs) if with_states else 0)
+        self.is_begun = np.zeros(len(specs), dtype=bool)
         self.is_finite = True
-        self._plan, self._gram, self._stop = plan, gram, stop
-        self._tol = settings.tol
+        self._gram, self._stop, self._tol = gram, stop, settings.tol
         self._max_iter = settings.max_iter if settings.max_iter >= 0 else MOST_STEPS
-        sizes = np.diff(plan.starts).astype(np.int64)
         area = sizes**2
         self._own = OwnBlocks(
             np.concatenate([block.ravel() for block in gram.own]),
@@ -112,31 +124,43 @@ class _Work:
             sizes,
         )
 
-    def are_solved(self, settings: Settings) -> bool:
-        """Tell whether all problems are solved, or were given all of their steps."""
-        return all(s.converged or s.n_iter == settings.max_iter for s in self.solutions)
+    def runs(self) -> list[NDArray]:
+        """Divide the problems into runs, of one class with others.
 
-    def solve(self, run: list[Choice]) -> None:
+        The others are neighbours, whose columns are computed in one go.
+        """
+        first, second = self._first[self._order], self._second[self._order]
+        step = np.diff(second)
+        goes_on = (np.diff(first) == 0) & (step >= 0) & (step <= 1)
+        cuts = np.flatnonzero(~goes_on) + 1
+        runs: list[NDArray] = []
+        for begin, end in pairwise([0, *cuts.tolist(), len(first)]):
+            while begin < end:
+                # As many as have columns within the limit, and all of one pair.
+                most = self._starts[second[begin]] + RUN_COLUMNS
+                last = int(np.searchsorted(self._starts, most, "right")) - 2
+                last = max(last, int(second[begin]))
+                stop = begin + int(np.searchsorted(second[begin:end], last, "right"))
+                runs.append(self._order[begin:stop])
+                begin = stop
+        return runs
+
+    def solve(self, numbers: NDArray) -> None:
         """Solve the problems of one class with a run of others."""
-        first, next_to = run[0][0], run[0][1]
-        numbers = [t for choice in run for t in self.together[choice]]
-        second = np.array([choice[1] for choice in run for _ in self.together[choice]])
-        starts = np.asarray(self._plan.starts)
-        problems = stack(
-            [self._plan.specs[t].problem for t in numbers],
-            self._own.size[first] + self._own.size[second],
-        )
-        results = room_for(problems)
+        self.is_begun[numbers[0]] = True
+        first, second = int(self._first[numbers[0]]), self._second[numbers]
+        across = self._gram.across(first, int(second[0]), int(second[-1]))
         # If the work is to end early, what is left is only certified where it stands.
         max_iter = 0 if self._stop[0] else self._max_iter
         solve_class_pairs(
-            self._own, first, second, self._gram.across(run),
-            starts[second] - starts[next_to], problems, self._tol, max_iter,
-            self._stop, results,
+            self._own, first, numbers, second, across,
+            self._starts[second] - self._starts[second[0]], self.problems, self._tol,
+            max_iter, self._stop, self.results,
         )  # fmt: skip
-        if not np.isfinite(results.certificate).all():
+        if not np.isfinite(self.results.certificate[numbers]).all():
             self.is_finite = False
-        found = solutions_of(problems, results, self._tol, 0, len(numbers))
-        for t, s in zip(numbers, found, strict=True):
-            self.solutions[t] = s
-            self.states[t] = Solved(s.kkt_gap, s.converged, s.n_iter)
+        if self.states:
+            found = Solutions(self.problems, self.results, self._tol)
+            for t in numbers.tolist():
+                s = found[t]
+                self.states[t] = Solved(s.kkt_gap, s.converged, s.n_iter)

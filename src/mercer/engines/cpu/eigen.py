@@ -39,6 +39,12 @@ Times = Callable[[NDArray], NDArray]
 LEAST_BLOCK, MOST_BLOCK = 8, 32
 # Number of vectors beyond the wanted ones: more vectors need fewer passes.
 MORE = 8
+# A matrix of so few rows stays in a cache, and passes over it cost little beside the
+# work on the vectors: fewer of them do, but enough for eigenvalues that are equal.
+SMALL, LEAST_OF_SMALL, MORE_OF_SMALL = 1024, 4, 2
+# A basis of m vectors is decomposed in every pass if m³ is at most this multiple of the
+# multiplications of a pass; otherwise, in every fourth.
+MOST_TO_DECOMPOSE = 0.1
 # Largest number of blocks in a basis before it is reduced.
 MOST_BLOCKS = 12
 # Number of blocks that are added to the wanted vectors before the basis is reduced,
@@ -105,7 +111,10 @@ def noise(dtype: np.dtype, n: int) -> float:
 
 def block_size(k: int, n: int) -> int:
     """Return the number of vectors in a block if ``k`` eigenvectors are wanted."""
-    return min(int(np.clip(k + MORE, LEAST_BLOCK, MOST_BLOCK)), n)
+    least, more = LEAST_BLOCK, MORE
+    if n <= SMALL:
+        least, more = LEAST_OF_SMALL, MORE_OF_SMALL
+    return min(int(np.clip(k + more, least, MOST_BLOCK)), n)
 
 
 def _basis_size(k: int, n: int, n_blocks: int) -> int:
@@ -158,8 +167,15 @@ def lanczos(
     best, waited, n_iter = np.inf, 0, 0
     while True:
         new = _orthonormal(new[:, : n - basis.size], basis.Q, rng)
-        basis.add(new, times(new))
+        products = times(new)
+        basis.add(new, products)
         n_iter += 1
+        is_costly = basis.size**3 > MOST_TO_DECOMPOSE * n * n * block
+        goes_on = basis.size + block <= min(most, n) and n_iter < max_iter
+        if is_costly and goes_on and n_iter % 4 and not ended():
+            # The products span the same directions as the residuals would.
+            new = products
+            continue
         theta, S = basis.solve()
         kept = min(len(theta), k + block)
         R = basis.AQ @ S[:, :kept] - basis.Q @ (S[:, :kept] * theta[:kept])

@@ -21,7 +21,13 @@ from mercer.engines.cpu.linear.through_weights import (
 )
 from mercer.engines.cpu.pair import Operand, as_operand
 from mercer.engines.cpu.products import GramProduct
-from mercer.engines.cpu.small import Expansion, is_small, solve_small
+from mercer.engines.cpu.small import (
+    Expansion,
+    few_products,
+    is_brief,
+    is_small,
+    solve_small,
+)
 from mercer.engines.cpu.solve import Progress, solve_plan
 from mercer.engines.cpu.tiles import Weights, apply, budget_bytes, kernel_matrix
 from mercer.engines.engine import Certified, Engine, Plan, Settings
@@ -148,6 +154,9 @@ class CpuEngine(Engine):
             limit them.
         """
         if not isinstance(V, Weights):
+            is_plain = not (isinstance(X, Operand) or isinstance(Z, Operand))
+            if is_plain and is_brief(X.shape, Z.shape[0], budget):
+                return few_products(kernel, X, Z, V)
             V = Weights(sparse.csr_array(V), [0, len(V)])
         left, right = as_operand(X), self.operand(Z)
         return apply(kernel, left, right, V, self, budget)

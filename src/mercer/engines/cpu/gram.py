@@ -359,7 +359,7 @@ class BlockGram:
         if len(run[0]) != 2:
             yield run[0], self._square(run[0])
             return
-        values = self.across(run)
+        values = self.across(*run[0], run[-1][1])
         first = self._starts[run[0][1]]
         for a, b in run:
             own, other = self.own[a], self.own[b]
@@ -368,14 +368,13 @@ class BlockGram:
             begin = self._starts[b] - first
             yield (a, b), Rows.of_classes(square, diag, own, other, values, begin)
 
-    def across(self, run: list[Choice]) -> NDArray:
-        """Return the block of one class with all others of a run, side by side.
+    def across(self, own: int, first: int, last: int) -> NDArray:
+        """Return the block of one class with a run of others, side by side.
 
         It lasts until the thread asks for the next one.
         """
-        first, stop = self._starts[run[0][1]], self._starts[run[-1][1] + 1]
-        others = self._operand.rows(slice(first, stop))
-        return self._tiles(self._parts[run[0][0]], others)
+        columns = slice(self._starts[first], self._starts[last + 1])
+        return self._tiles(self._parts[own], self._operand.rows(columns))
 
     def _square(self, choice: Choice) -> NDArray:
         sizes = [len(self._parts[b]) for b in choice]

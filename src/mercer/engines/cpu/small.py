@@ -11,25 +11,29 @@ always quicker in compiled code.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution
-from mercer.core.stacked import room_for, solutions_of, solve_stacked, stack
+from mercer.core.stacked import Solutions, Specs, ends_of, room_for, solve_stacked
 from mercer.core.tiles import mirror
+from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Tiles, Weights
 from mercer.engines.cpu.zeros import Run
-from mercer.engines.engine import Certified, Plan, Settings
+from mercer.engines.engine import Certified, Plan, Settings, certified
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.kernels.histogram import AdditiveChi2, Chi2, Intersection
 from mercer.kernels.pair import Pair, Samples
+from mercer.runtime.threads import one_blas_thread
 
 __all__ = [
     "Expansion",
     "Solved",
+    "few_products",
+    "is_brief",
     "is_small",
     "is_tiny",
     "solve_small",
@@ -95,21 +99,23 @@ def solve_small(
     """Return certified solutions of a small plan.
 
     ``progress`` is called after each problem, and may set ``stop[0]``. Return None if
-    the plan needs more than that: many steps, a kernel that may not be definite, or
-    values that overflow.
+    the plan needs more than that: many steps, kernel values that are given or come from
+    a function, or values that overflow.
     """
-    if plan.kernel.definiteness < Definiteness.CONDITIONAL:
+    is_known = plan.kernel.definiteness >= Definiteness.CONDITIONAL
+    is_open = plan.kernel.definiteness == Definiteness.UNKNOWN
+    if is_open or (not is_known and plan.kernel.is_custom()):
         return None
     K = whole_matrix(plan.kernel, plan.samples[plan.order])
     if not np.isfinite(K).all():
         return None
-    spans, begin_spans, n_rows = _spans(plan)
-    problems = stack([spec.problem for spec in plan.specs], n_rows)
+    specs = Specs.of(plan.specs)
+    spans, begin_spans, n_rows = _spans(specs, plan.starts)
+    problems = specs.stacked(n_rows)
     results = room_for(problems)
-    max_iter, tol, count = settings.max_iter, settings.tol, len(plan.specs)
+    max_iter, tol, count = settings.max_iter, settings.tol, len(specs)
     most = MOST_STEPS if max_iter < 0 else min(max_iter, MOST_STEPS)
-    states = [Solved(np.inf, False, 0)] * count
-    solutions: list[Solution] = []
+    states = [Solved(np.inf, False, 0)] * (0 if progress is None else count)
     step = AT_ONCE if progress is None else 1
     # Python sees an interrupt between two calls of compiled code.
     for first in range(0, count, step):
@@ -118,35 +124,45 @@ def solve_small(
             K, problems, spans, begin_spans, first, last, tol, most,
             len(K) <= FEW_SAMPLES, stop, results,
         )  # fmt: skip
-        found = solutions_of(problems, results, tol, first, last)
-        solutions += found
+        found = Solutions(problems, results, tol, slice(first, last))
         if progress is not None and not stop[0]:
             states[first:last] = [
                 Solved(s.kkt_gap, s.converged, s.n_iter) for s in found
             ]
             progress(states)
-        if not (stop[0] or all(s.converged or s.n_iter == max_iter for s in found)):
+        if not (stop[0] or (found.converged | (found.n_iter == max_iter)).all()):
             return None
-    return Certified(solutions, True, bool(stop[0]))
+    solutions = found if count <= step else Solutions(problems, results, tol)
+    if is_known:
+        return Certified(solutions, True, bool(stop[0]))
+    if not np.isfinite(results.certificate).all():
+        return None
+    machines = [(spec.problem, plan.gram_rows(spec)) for spec in plan.machines]
+    verdicts = are_convex(plan.kernel, lambda rows: K[np.ix_(rows, rows)], machines)
+    return certified(plan, solutions, verdicts)._replace(stopped_early=bool(stop[0]))
 
 
-def _spans(plan: Plan) -> tuple[NDArray, NDArray, NDArray]:
+def _spans(specs: Specs, starts: Sequence[int]) -> tuple[NDArray, NDArray, NDArray]:
     """Return where the rows of each problem lie in the matrix.
 
     These are stretches (first row, length, first column) one after the other, where
     those of each problem begin, then the end, and the number of its rows.
     """
-    spans, begin, n_rows = [], [0], []
-    for spec in plan.specs:
-        row = 0
-        for b in spec.blocks:
-            first, stop = plan.starts[b : b + 2]
-            spans.append((row, stop - first, first))
-            row += stop - first
-        begin.append(len(spans))
-        n_rows.append(row)
-    dtype = np.int64
-    return np.array(spans, dtype), np.array(begin, dtype), np.array(n_rows, dtype)
+    if len(starts) == 2:  # every problem has all rows
+        n, count = starts[1], len(specs)
+        spans = np.array([[0, n, 0]] * count, dtype=np.int64)
+        return spans, np.arange(count + 1), np.full(count, n)
+    blocks, where = specs.all_blocks(), np.asarray(starts, dtype=np.int64)
+    begin = ends_of(specs.n_blocks())
+    spans = np.empty((len(blocks), 3), dtype=np.int64)
+    spans[:, 2] = where[blocks]
+    spans[:, 1] = where[blocks + 1] - spans[:, 2]
+    # Rows are counted from the first stretch of each problem on.
+    rows = ends_of(spans[:, 1])
+    own = rows[begin]
+    n_rows = own[1:] - own[:-1]
+    spans[:, 0] = rows[:-1] - np.repeat(own[:-1], begin[1:] - begin[:-1])
+    return spans, begin, n_rows
 
 
 def is_tiny(X: Any, n: int) -> bool:
@@ -173,11 +189,37 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     operand = Operand(X)
     tiles = Tiles(kernel, operand)
     K = np.empty((n, n))
-    for first in range(0, n, ROWS_OF_TILE):
-        left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
-        mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
+    # Where other programs are at work, a second thread of BLAS would come late, and the
+    # product of a millisecond would take fifty.
+    with one_blas_thread():
+        for first in range(0, n, ROWS_OF_TILE):
+            left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
+            mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
     np.fill_diagonal(K, kernel.diagonal(operand))
     return K
+
+
+def is_brief(shape: tuple[int, int], n: int, budget: int | None = None) -> bool:
+    """Tell whether kernel values of samples of such a shape and n others are brief.
+
+    They must fit into ``budget`` bytes.
+    """
+    n_values = shape[0] * n
+    return (
+        n_values <= MOST_VALUES
+        and 0 < n_values * shape[1] <= MOST_WORK
+        and (budget is None or n_values * BYTES_PER_VALUE <= budget)
+    )
+
+
+def few_products(kernel: Kernel, X: Any, Z: Any, V: NDArray) -> NDArray[np.float64]:
+    """Return ``K(X, Z) @ V`` of a few samples."""
+    V = V.astype(np.float64, copy=False)
+    if is_tiny(X, Z.shape[0]) and not _sums_over_columns(kernel):
+        return kernel.evaluate(Pair(Samples(X), Samples(Z))) @ V
+    pair = TilePair(Operand(X), Operand(Z), scratch=scratch_of_thread())
+    with one_blas_thread():
+        return kernel.evaluate(pair) @ V
 
 
 class Expansion:
@@ -217,12 +259,8 @@ class Expansion:
 
         Their kernel values must fit into ``cache_size`` megabytes.
         """
-        n_values = X.shape[0] * len(self.vectors)
-        return (
-            n_values <= MOST_VALUES
-            and 0 < n_values * X.shape[1] <= MOST_WORK
-            and _fits(n_values, cache_size)
-        )
+        n = len(self.vectors)
+        return is_brief(X.shape, n) and _fits(X.shape[0] * n, cache_size)
 
     def warmed_up(self, run: Run) -> Operand:
         """Return the support vectors; threads derive what the kernel needs of them."""
@@ -237,22 +275,25 @@ class Expansion:
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """Return the values of a few samples, shape (m, n_tasks)."""
-        pair: Pair
         if is_tiny(X, len(self.vectors)) and not self._sums_over_columns:
-            pair = Pair(Samples(X), self.vectors)
-        else:
-            if self._operand is None:
-                self._operand = Operand(self.vectors.X)
-            pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
-        values = self.kernel.evaluate(pair)
+            return self._summed(self.kernel.evaluate(Pair(Samples(X), self.vectors)))
+        if self._operand is None:
+            self._operand = Operand(self.vectors.X)
+        pair = TilePair(Operand(X), self._operand, scratch=scratch_of_thread())
+        with one_blas_thread():
+            return self._summed(self.kernel.evaluate(pair))
+
+    def _summed(self, values: NDArray) -> NDArray[np.float64]:
+        """Return kernel values times coefficients, class by class."""
         result = np.zeros((len(values), self.weights.matrix.shape[1]))
         n_sums = int(self._ends[-1])
         # Many classes have many sums for each sample, so that few fit into a cache.
-        step = max(1, SUMS_AT_ONCE // max(1, n_sums))
-        for row in range(0, len(values), step):
+        step = min(len(values), max(1, SUMS_AT_ONCE // max(1, n_sums)))
+        room = np.empty((step, n_sums))
+        for row in range(0, len(values), max(1, step)):
             rows = slice(row, row + step)
             some = values[rows]
-            sums = np.empty((len(some), n_sums))
+            sums = room[: len(some)]
             for (part, weight), first, stop in zip(
                 self._parts, self._ends, self._ends[1:], strict=False
             ):

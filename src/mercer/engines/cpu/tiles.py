@@ -526,9 +526,12 @@ class Weights(NamedTuple):
         for begin, end in pairwise(self.starts):
             first, stop = max(begin, rows.start), min(end, rows.stop)
             if first < stop:
-                own = self.matrix[first:stop]
-                used = np.unique(own.indices)
-                weight = own[:, used].toarray().astype(dtype)
+                ends = self.matrix.indptr[first : stop + 1]
+                entries = slice(ends[0], ends[-1])
+                used, at = np.unique(self.matrix.indices[entries], return_inverse=True)
+                row = np.repeat(np.arange(stop - first), np.diff(ends))
+                weight = np.zeros((stop - first, len(used)), dtype=dtype)
+                weight[row, at] = self.matrix.data[entries]
                 parts.append(
                     (slice(first - rows.start, stop - rows.start), used, weight)
                 )

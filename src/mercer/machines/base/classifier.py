@@ -7,7 +7,7 @@ problems share, decoding and calibration are the same for all classifiers.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
@@ -25,11 +25,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution
+from mercer.core.stacked import Specs, betas, column, taken
 from mercer.engines.cpu.tiles import (
     Weights,
     from_pair_layout,
 )
-from mercer.engines.engine import Plan, TaskSpec, samples_of
+from mercer.engines.engine import Plan, samples_of
 from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (
@@ -48,7 +49,7 @@ from mercer.multiclass.decoding import (
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.scikit_learn import Interval, StrOptions, num_samples
 from mercer.runtime.validation import as_dense, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
@@ -57,7 +58,10 @@ _DEFAULT_DECODING = {"ovo": "votes", "ovr": "margin", "ecoc": "loss"}
 
 
 # Number of samples, over several problems, of which problems are stated at a time.
-PORTION = 2**20
+PORTION = 2**23
+# Number of decision values from which classes are predicted at a time: a thousand
+# classes have half a million for each sample.
+MOST_DECISIONS = 2**24
 
 
 def wants_probability(self: KernelClassifier) -> bool:
@@ -70,25 +74,25 @@ def wants_probability(self: KernelClassifier) -> bool:
     return True
 
 
-def _blocks_of(code: NDArray) -> list[tuple[int, ...]]:
-    """Return the classes that take part in each machine."""
-    machine, member = np.nonzero(code.T)
-    ends = np.searchsorted(machine, np.arange(code.shape[1] + 1)).tolist()
-    members = member.tolist()
-    return [tuple(members[first:stop]) for first, stop in pairwise(ends)]
+def _portions(sizes: NDArray) -> Iterator[slice]:
+    """Divide problems so that not too many samples are looked at in one go.
+
+    ``sizes`` has the number of samples of each problem.
+    """
+    ends = np.cumsum(sizes)
+    first, before = 0, 0
+    while first < len(ends):
+        last = int(np.searchsorted(ends, before + PORTION, "right"))
+        last = max(first + 1, last)
+        yield slice(first, last)
+        first, before = last, int(ends[last - 1])
 
 
-def _portions(blocks: list[tuple[int, ...]], starts: list[int]) -> Iterator[slice]:
-    """Divide problems so that not too many samples are looked at in one go."""
-    sizes = np.diff(starts).tolist()
-    first = total = 0
-    for t, own in enumerate(blocks):
-        size = sum(sizes[b] for b in own)
-        if total + size > PORTION and t > first:
-            yield slice(first, t)
-            first, total = t, 0
-        total += size
-    yield slice(first, len(blocks))
+def _one_after_the_other(parts: list[DualProblem]) -> DualProblem:
+    """Return the variables of all parts in the same arrays."""
+    if len(parts) == 1:
+        return parts[0]
+    return DualProblem(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,12 +130,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _problems(
         self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
-    ) -> list[DualProblem]:
-        """Build several problems, whose samples lie one after the other."""
-        return [
-            self._problem(sides[first:stop], weight[first:stop])
-            for first, stop in pairwise(begin.tolist())
-        ]
+    ) -> DualProblem:
+        """Build several problems, whose samples lie one after the other.
+
+        Each has as many variables as samples; its rows are counted from 0.
+        """
+        return _one_after_the_other(
+            [
+                self._problem(sides[first:stop], weight[first:stop])
+                for first, stop in pairwise(begin.tolist())
+            ]
+        )
 
     _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {"_means"}
     #: whether samples must be sorted by class, as problems with groups need it
@@ -139,10 +148,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     #: how the error message begins if only one class has positive weights
     _one_side_left: ClassVar[str] = "Invalid input"
 
-    def _check_task(self, sides: NDArray, weight: NDArray) -> None:
+    def _check_tasks(
+        self, sides: NDArray, weight: NDArray, begin: NDArray[np.intp]
+    ) -> None:
         """Refuse a task that cannot be solved."""
 
-    def _rescaled(self, solutions: list[Solution]) -> list[Solution]:
+    def _rescaled(self, solutions: Sequence[Solution]) -> Sequence[Solution]:
         """Return solutions in the scale of decision values, as most are already."""
         return solutions
 
@@ -228,43 +239,54 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 f"{self._one_side_left} - all samples with positive weights belong to "
                 "the same class."
             )
-        if (code != 0).all() and not self._by_class:
+        is_by_pair = self.multiclass == "ovo" and len(classes) > 2
+        if not (is_by_pair or self._by_class) and (code != 0).all():
             order, starts = np.arange(len(y)), [0, len(y)]
         else:
             order = np.argsort(y, kind="stable")
             starts = np.searchsorted(y[order], np.arange(len(classes) + 1)).tolist()
         folds = deal_out(y, seed) if self._is_calibrated() else None
         positive = self._positive_weights(len(classes), code.shape[1])
-        blocks: list[tuple[int, ...]] = [(0,)] * code.shape[1]
-        if len(starts) > 2:
-            blocks = _blocks_of(code)
-        specs, weights = [], []
-        for some in _portions(blocks, starts):
-            rows, begin = samples_of(order, starts, blocks[some])
-            machine = np.repeat(np.arange(code.shape[1])[some], np.diff(begin))
+        blocks, counts = self._members(code, is_by_pair, is_whole=len(starts) == 2)
+        stop_block = np.cumsum(counts)
+        sizes = np.add.reduceat(np.diff(starts)[blocks], stop_block - counts)
+        # Problems of the machines, and of their folds, each portion by portion.
+        n_sets = 1 if folds is None else 1 + N_FOLDS
+        first = np.empty((code.shape[1], n_sets), dtype=np.int64)
+        parts: list[DualProblem] = []
+        weights, so_far = [], 0
+        for some in _portions(sizes):
+            own_blocks = slice((stop_block - counts)[some][0], stop_block[some][-1])
+            rows, begin = samples_of(order, starts, blocks[own_blocks], counts[some])
+            machine = np.repeat(np.arange(code.shape[1])[some], sizes[some])
             sides = code[y[rows], machine]
             own = weight[rows] * np.where(sides > 0, positive[machine], 1.0)
-            for first, stop in pairwise(begin.tolist()):
-                self._check_task(sides[first:stop], own[first:stop])
-            problems = [self._problems(sides, own, begin)]
+            self._check_tasks(sides, own, begin)
+            parts.append(self._problems(sides, own, begin))
             if folds is not None:
                 # A sample without weight does not count, but has a decision value.
-                problems += [
+                parts += [
                     self._problems(sides, own * (folds[rows] != k), begin)
                     for k in range(N_FOLDS)
                 ]
                 # Sigmoids count samples as the machine does, so that a probability of
                 # one half is where the machine decides. Only the ratio of the sides'
                 # weights matters for that: the samples are as many as they were.
-                for first, stop in pairwise(begin.tolist()):
-                    part = own[first:stop]
-                    counts = given[rows[first:stop]][part > 0].sum()
-                    weights.append(part * (counts / part.sum()))
-            specs += [
-                TaskSpec(problem, own_blocks)
-                for own_blocks, *together in zip(blocks[some], *problems, strict=True)
-                for problem in together
-            ]
+                for v, w in pairwise(begin.tolist()):
+                    part = own[v:w]
+                    total = given[rows[v:w]][part > 0].sum()
+                    weights.append(part * (total / part.sum()))
+            for k in range(n_sets):
+                first[some, k] = so_far + begin[:-1]
+                so_far += int(begin[-1])
+        specs = Specs(
+            _one_after_the_other(parts),
+            first.ravel(),
+            (first + sizes[:, None]).ravel(),
+            blocks,
+            np.repeat(stop_block - counts, n_sets),
+            np.repeat(stop_block, n_sets),
+        )
         return ClassifierPlan(
             specs=specs,
             order=order,
@@ -279,18 +301,35 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             **self._common(valid, bound),
         )
 
-    def _keep_machines(self, plan: ClassifierPlan, found: Any) -> list[Solution]:
+    @staticmethod
+    def _members(
+        code: NDArray, is_by_pair: bool, is_whole: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the blocks of all machines one after the other, and how many each has.
+
+        If all samples are one block, it is the block of all machines.
+        """
+        n_classes, n_machines = code.shape
+        if is_whole:
+            return np.zeros(n_machines, dtype=np.int64), np.ones(n_machines, np.int64)
+        if is_by_pair:  # a thousand classes have a code of half a billion entries
+            pairs = np.column_stack(np.triu_indices(n_classes, 1))
+            return pairs.ravel().astype(np.int64), np.full(n_machines, 2)
+        machine, member = np.nonzero(code.T)
+        return member, np.bincount(machine, minlength=n_machines)
+
+    def _keep_machines(self, plan: ClassifierPlan, found: Any) -> Sequence[Solution]:
         super()._keep_machines(plan, found)
         self.classes_ = plan.classes
         self.class_weight_ = plan.class_weight
         self.code_ = plan.code
         solutions = self._rescaled(found.solutions)
         machines = solutions[:: plan.per_machine]
-        self.intercept_ = np.array([s.bias for s in machines])
-        self.n_iter_ = np.array([s.n_iter for s in machines], dtype=np.int32)
-        self.objective_ = np.array([s.objective for s in machines])
-        self.dual_gap_ = np.array([s.dual_gap for s in machines])
-        self.kkt_gap_ = np.array([s.kkt_gap for s in machines])
+        self.intercept_ = column(machines, "bias")
+        self.n_iter_ = column(machines, "n_iter").astype(np.int32)
+        self.objective_ = column(machines, "objective").copy()
+        self.dual_gap_ = column(machines, "dual_gap").copy()
+        self.kkt_gap_ = column(machines, "kkt_gap").copy()
         if plan.folds is not None:
             self._calibrate(plan, plan.folds, solutions)
         if self._decoding() == "barycentre":
@@ -314,27 +353,30 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             )
         return np.broadcast_to(factors, n_tasks)
 
-    def _keep_support(self, plan: ClassifierPlan, machines: list[Solution]) -> None:
+    def _keep_support(self, plan: ClassifierPlan, machines: Sequence[Solution]) -> None:
         """Store the union of support vectors, class by class, and the coefficients."""
         X, y, n_classes = plan.X, plan.targets, len(plan.classes)
         is_by_pair = self.multiclass == "ovo" and n_classes > 2
         coef = np.zeros((n_classes - 1 if is_by_pair else len(machines), len(y)))
-        specs = plan.machines
-        blocks = [spec.blocks for spec in specs]
-        for some in _portions(blocks, plan.starts):
-            rows, begin = samples_of(plan.order, plan.starts, blocks[some])
-            machine = np.repeat(np.arange(len(specs))[some], np.diff(begin))
-            beta = np.concatenate([solution.beta for solution in machines[some]])
-            row = np.concatenate(
-                [
-                    spec.problem.row + first
-                    for spec, first in zip(specs[some], begin.tolist(), strict=False)
-                ]
-            )
-            values = np.bincount(row, beta, len(rows))
+        specs = Specs.of(plan.machines)
+        sizes = specs.stop - specs.first
+        for some in _portions(sizes):
+            part = specs[some]
+            blocks = part.all_blocks()
+            rows, begin = samples_of(plan.order, plan.starts, blocks, part.n_blocks())
+            row = taken(part.variables.row, part.first, part.stop)
+            row = row + np.repeat(begin[:-1], sizes[some])
+            values = np.bincount(row, betas(machines[some]), len(rows))
             if is_by_pair:
-                machine = self._coef_rows(plan, machine, rows)
-            coef[machine, rows] = values
+                # As in scikit-learn, a support vector of class c has one coefficient
+                # for each other class: row r belongs to class r if r < c, else to
+                # class r + 1.
+                one = np.repeat(blocks[::2], sizes[some])
+                other = np.repeat(blocks[1::2], sizes[some])
+                own_row = np.where(y[rows] == one, other - 1, one)
+            else:
+                own_row = np.repeat(np.arange(len(specs))[some], sizes[some])
+            coef[own_row, rows] = values
         used = np.flatnonzero(coef.any(axis=0))
         self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
         labels = y[self.support_]
@@ -346,18 +388,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         self.dual_coef_ = coef[:, self.support_]
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_array(self.dual_coef_)
-
-    @staticmethod
-    def _coef_rows(
-        plan: ClassifierPlan, machine: NDArray, rows: NDArray
-    ) -> NDArray[np.intp]:
-        """Return the row of ``dual_coef_`` for samples of machines of two classes.
-
-        As in scikit-learn, a support vector of class c has one coefficient for each
-        other class: row r belongs to class r if r < c, else to class r + 1.
-        """
-        first, second = np.nonzero(plan.code.T)[1].reshape(-1, 2)[machine].T
-        return np.where(plan.targets[rows] == first, second - 1, first)
 
     def _check_internals(self) -> None:
         super()._check_internals()
@@ -378,12 +408,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         return Weights(from_pair_layout(rows, labels), starts.tolist())
 
     def _calibrate(
-        self, plan: ClassifierPlan, folds: NDArray, solutions: list[Solution]
+        self, plan: ClassifierPlan, folds: NDArray, solutions: Sequence[Solution]
     ) -> None:
         """Fit sigmoids to the decision values of the folds that were left out."""
         step = plan.per_machine
         sigmoids = []
-        for t, (spec, column, weight) in enumerate(
+        for t, (spec, side, weight) in enumerate(
             zip(plan.machines, plan.code.T, plan.weights, strict=True)
         ):
             rows = plan.rows(spec)
@@ -393,7 +423,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 decisions[left_out] = solution.f[left_out] + solution.bias
             # Only samples that count tell how the machine does on new ones.
             counts = weight > 0
-            is_positive = column[plan.targets[rows[counts]]] > 0
+            is_positive = side[plan.targets[rows[counts]]] > 0
             sigmoids.append(fit_sigmoid(decisions[counts], is_positive, weight[counts]))
         self.probA_ = np.array([s.A for s in sigmoids])
         self.probB_ = np.array([s.B for s in sigmoids])
@@ -454,20 +484,28 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             raise NotFittedError(
                 f"decode={decode!r} was set after fit. Call fit again."
             )
+        n, step = num_samples(X), max(1, MOST_DECISIONS // len(self.intercept_))
+        if n <= step or any(X is samples for samples, _ in self._known):
+            return self.classes_[self._winners(X, decode)]
+        X = self._validate_for_predict(X)
+        parts = (X[first : first + step] for first in range(0, n, step))
+        winners = [self._winners(part, decode) for part in parts]
+        return self.classes_[np.concatenate(winners)]
+
+    def _winners(self, X: Any, decode: str) -> NDArray[np.intp]:
+        """Return the number of the class of each sample."""
         decisions = self._decisions(X)
         is_by_pair = self.multiclass == "ovo"
         if decode == "platt":
-            winner = self._probabilities(decisions).argmax(axis=1)
-        elif decode == "barycentre":
+            return self._probabilities(decisions).argmax(axis=1)
+        if decode == "barycentre":
             X = self._validate_for_predict(X)
-            winner = nearest_of_best(X, self._means, decisions, self.code_)
-        elif decode == "votes" and self.break_ties and len(self.classes_) > 2:
-            winner = votes_and_margins(decisions, self.code_, is_by_pair).argmax(axis=1)
-        elif decode == "votes" and is_by_pair:
-            winner = most_voted(decisions, self.code_)
-        else:
-            winner = score_classes(decisions, self.code_, decode).argmax(axis=1)
-        return self.classes_[winner]
+            return nearest_of_best(X, self._means, decisions, self.code_)
+        if decode == "votes" and self.break_ties and len(self.classes_) > 2:
+            return votes_and_margins(decisions, self.code_, is_by_pair).argmax(axis=1)
+        if decode == "votes" and is_by_pair:
+            return most_voted(decisions, self.code_)
+        return score_classes(decisions, self.code_, decode).argmax(axis=1)
 
     @takes_card_arrays
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -8,7 +8,8 @@ self._keep(plan, found)                   # support, coefficients, certificates
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from numbers import Integral, Real
 from operator import is_not
 from typing import Any, ClassVar, NamedTuple
@@ -28,6 +29,7 @@ from sklearn.utils.validation import (
 )
 
 from mercer.core.problem import DualProblem, Solution
+from mercer.core.stacked import column
 from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import (
@@ -45,6 +47,7 @@ from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.threads import one_blas_thread
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
@@ -63,7 +66,13 @@ __all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
 
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
-_EXPANSIONS: WeakKeyDictionary[Any, tuple[tuple, Expansion]] = WeakKeyDictionary()
+_DERIVED: WeakKeyDictionary[Any, tuple[tuple, Any]] = WeakKeyDictionary()
+
+# Up to this many multiplications, a second thread of BLAS gains nothing; where other
+# programs are at work, the first would have to wait for it.
+BRIEF_PRODUCT = 2**22
+# Up to this many, BLAS uses one thread anyway.
+LEAST_FOR_THREADS = 100_000
 
 # Stands for C = inf, so that arithmetic with bounds stays finite.
 UNBOUNDED = 1e200
@@ -155,7 +164,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """State the problems; ``bound`` are the kernels, if they are bound already."""
 
     @abstractmethod
-    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+    def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
         """Store the support vectors and their coefficients."""
 
     def __sklearn_tags__(self) -> Any:
@@ -236,7 +245,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
                 "dual_gap_": self.__dict__.pop("dual_gap_"),
             }
 
-    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+    def _keep_machines(self, plan: Any, found: Any) -> Sequence[Solution]:
         """Keep all but the support vectors; return the solutions of the machines."""
         for name in list(vars(self)):
             if name in self._learnt or (name.endswith("_") and name[0] != "_"):
@@ -246,12 +255,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         if plan.function is not None:
             self._samples = plan.X
         self.is_convex_ = found.is_convex
-        self.converged_ = all(s.converged for s in found.solutions)
+        self.converged_ = bool(column(found.solutions, "converged").all())
         self.fit_status_ = 0 if self.converged_ else 1
         if not self.converged_:
             self._warn(found)
         machines = found.solutions[:: plan.per_machine]
-        self.intercept_ = np.array([s.bias for s in machines])
+        self.intercept_ = column(machines, "bias")
         return machines
 
     def __getstate__(self) -> dict[str, Any]:
@@ -478,8 +487,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             values = given @ self._weights().matrix
         elif isinstance(self.kernel_, Linear):
             # One product with the weights of the features takes least time.
-            weights = self._weights().matrix
-            values = as_dense(X @ as_dense(self.support_vectors_.T @ weights))
+            weights = self._derived(self._weights_of_features)
+            is_brief = LEAST_FOR_THREADS < X.shape[0] * weights.size <= BRIEF_PRODUCT
+            with one_blas_thread() if is_brief else nullcontext():
+                values = as_dense(X @ weights)
         elif self._is_function():
             given = call_function(self.kernel, X, self._samples, X.dtype)
             values = given[:, self.support_].astype(np.float64) @ self._weights().matrix
@@ -501,17 +512,29 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     def _expansion(self) -> Expansion:
         """Return the decision function without its bias, derived once for each fit."""
+        return self._derived(self._new_expansion)
+
+    def _derived(self, derive: Callable[[], Any]) -> Any:
+        """Return what prediction needs, derived once for each fit."""
         made_of = (self.support_vectors_, self.dual_coef_, self.kernel_, self.tol)
-        known, expansion = _EXPANSIONS.get(self, ((), None))
-        if expansion is None or any(map(is_not, known, made_of)):
+        known, found = _DERIVED.get(self, ((), None))
+        if found is None or any(map(is_not, known, made_of)):
             # What was derived from the arrays must not differ from them later.
-            vectors, _ = frozen(made_of[0]), frozen(made_of[1])
-            weights = self._weights()
-            if self._needs_double(Samples(vectors), weights.matrix):
-                vectors = vectors.astype(np.float64)
-            expansion = Expansion(self.kernel_, vectors, weights)
-            _EXPANSIONS[self] = made_of, expansion
-        return expansion
+            frozen(made_of[0])
+            frozen(made_of[1])
+            found = derive()
+            _DERIVED[self] = made_of, found
+        return found
+
+    def _new_expansion(self) -> Expansion:
+        vectors, weights = self.support_vectors_, self._weights()
+        if self._needs_double(Samples(vectors), weights.matrix):
+            vectors = vectors.astype(np.float64)
+        return Expansion(self.kernel_, vectors, weights)
+
+    def _weights_of_features(self) -> NDArray:
+        """Return the weights of a linear kernel, shape (n_features, n_tasks)."""
+        return as_dense(self.support_vectors_.T @ self._weights().matrix)
 
     def _needs_double(self, vectors: Samples, weights: sparse.csr_array) -> bool:
         """Tell whether rounding in single precision could matter beside ``tol``."""
@@ -558,7 +581,7 @@ class SingleMachine(KernelMachine):
             **common,
         )
 
-    def _keep_machines(self, plan: Any, found: Any) -> list[Solution]:
+    def _keep_machines(self, plan: Any, found: Any) -> Sequence[Solution]:
         machines = super()._keep_machines(plan, found)
         (solution,) = machines
         self.n_iter_ = int(solution.n_iter)
@@ -567,7 +590,7 @@ class SingleMachine(KernelMachine):
         self.kkt_gap_ = solution.kkt_gap
         return machines
 
-    def _keep_support(self, plan: Any, machines: list[Solution]) -> None:
+    def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
         X, row = plan.X, plan.specs[0].problem.row
         entries = [(row, machines[0].beta)]
         weights = coefficient_matrix(X.shape[0], entries).toarray()

@@ -21,7 +21,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.core.lloyd import centre, sum_columns
+from mercer.core.lloyd import centre, nearest, sum_columns
 from mercer.core.tiles import ranges
 from mercer.kernels.pair import squared_norms
 from mercer.machines.clusters.lloyd import Clustering, Lloyd, is_lower
@@ -39,6 +39,8 @@ __all__ = ["KMeans"]
 PART = 2048
 # Up to this many multiplications, all distances are computed in the calling thread.
 BRIEF = 1_000_000
+# Up to this many, they are computed by differences to predict clusters.
+BRIEF_TO_PREDICT = 4_000_000
 
 
 @public("mercer")
@@ -295,12 +297,17 @@ class KMeans(
         -------
         ndarray of shape (n_samples,)
         """
-        return self._lloyd_of(X, None)[1]
-
-    def _lloyd_of(self, X: Any, sample_weight: Any) -> tuple[Lloyd, NDArray, NDArray]:
-        """Return new samples, their labels and the centres, after a common shift."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
+        n_products = X.shape[0] * X.shape[1] * self.cluster_centers_.shape[0]
+        if sparse.issparse(X) or n_products > BRIEF_TO_PREDICT:
+            return self._lloyd_of(X, None)[1]
+        labels = np.empty(len(X), dtype=np.int32)
+        nearest(X, self.cluster_centers_.astype(np.float64), labels)
+        return labels
+
+    def _lloyd_of(self, X: Any, sample_weight: Any) -> tuple[Lloyd, NDArray, NDArray]:
+        """Return valid samples, their labels and the centres, after a common shift."""
         centers = self.cluster_centers_.astype(np.float64)
         weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         if not sparse.issparse(X):
@@ -355,6 +362,8 @@ class KMeans(
         -------
         float
         """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
         samples, labels, centers = self._lloyd_of(X, sample_weight)
         with Threads(self.n_jobs, self._is_brief(samples.X)) as threads:
             samples = Lloyd(samples.X, samples.weight, threads)

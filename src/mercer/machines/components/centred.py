@@ -28,7 +28,9 @@ __all__ = [
 ]
 
 # Up to this many samples, the centred matrix is formed in double precision.
-SMALL = 500
+SMALL = 1024
+# Up to this many samples, all eigenvectors take hardly more time than a few.
+FEW = 400
 # Largest number of passes over the matrix, unless the user sets max_iter.
 MOST_PASSES = 300
 # Lanczos starts from the eigenvectors of a small matrix, which has this many samples
@@ -76,7 +78,7 @@ def choose_solver(solver: str, n: int, k: int) -> str:
     """Return the solver; "auto" means Lanczos for few components of many samples."""
     if solver != "auto":
         return solver
-    return "dense" if n <= SMALL or 8 * k > n else "lanczos"
+    return "dense" if n <= FEW or 8 * k > n else "lanczos"
 
 
 def work_bytes(

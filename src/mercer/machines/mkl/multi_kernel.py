@@ -275,7 +275,7 @@ class MultiKernelMachine(KernelMachine):
                     solutions[t * step + 1 : (t + 1) * step] = own
         return found, solutions, verdicts
 
-    def _keep_machines(self, plan: Any, learnt: Any) -> list[Solution]:
+    def _keep_machines(self, plan: Any, learnt: Any) -> Sequence[Solution]:
         """Store weights and certificates, one for all machines or one for each."""
         machines = super()._keep_machines(plan, learnt)
         found, factors = learnt.found, learnt.factors
