@@ -146,7 +146,7 @@ Multiclass = Annotated[
     ),
 ]
 Probability = Annotated[
-    bool, _option(MODEL, "Fit probabilities, too.", "--probability")
+    bool, _option(MODEL, "Fit probabilities, too.", "--probability", metavar="")
 ]
 ClassWeight = Annotated[
     Literal["balanced"] | None,
@@ -256,6 +256,7 @@ Strict = Annotated[
         CHECK,
         "Write nothing, and exit with code 1, if the fit does not converge.",
         "--strict",
+        metavar="",
     ),
 ]
 

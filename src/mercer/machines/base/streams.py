@@ -39,6 +39,7 @@ from mercer.runtime.scikit_learn import (
     check_sample_weight,
 )
 from mercer.runtime.validation import (
+    check_classes,
     as_in_fit,
     refuse_other_things,
     validate_new_samples,
@@ -258,7 +259,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             check_classification_targets(y)
         classes = np.unique(y) if whole else classes
         if not known and classes is not None:
-            self._check_classes(np.unique(np.asarray(classes)))
+            check_classes(np.unique(np.asarray(classes)))
         if whole:
             self.classes_ = classes
         elif not known or classes is not None:
@@ -271,13 +272,6 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "history_"):
             self.history_ = _no_history()
         return X, codes, weight
-
-    def _check_classes(self, classes: NDArray) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(classes)} class"
-            )
 
     def _numbers(self, y: NDArray) -> NDArray[np.int64]:
         """Return the number of the class of each label."""

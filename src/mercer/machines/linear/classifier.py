@@ -326,7 +326,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if len(classes) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the "
-                f"data contains only one class: {classes[0]!r}"
+                f"data contains only one class: {classes.tolist()[0]!r}"
             )
         given = self._sample_weight(X, sample_weight)
         class_weight = compute_class_weight(
