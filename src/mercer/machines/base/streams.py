@@ -39,8 +39,8 @@ from mercer.runtime.scikit_learn import (
     check_sample_weight,
 )
 from mercer.runtime.validation import (
-    check_classes,
     as_in_fit,
+    check_classes,
     refuse_other_things,
     validate_new_samples,
     validate_samples,
