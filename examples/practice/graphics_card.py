@@ -44,4 +44,4 @@ print(np.mean(labels == models["cpu"].predict(X)))
 # **What to learn from it.** One parameter moves the work; everything else stays. Where
 # CuPy or the card is missing, an error says what to install, and the processor never
 # takes over in silence. This part of Mercer is new and has been tested without a card
-# only: :doc:`On a graphics card </device>` says how, and what runs where.
+# only: :doc:`On a graphics card (GPU) </device>` says how, and what runs where.
