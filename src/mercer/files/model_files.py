@@ -129,6 +129,7 @@ def load(
     Parameters
     ----------
     path : str or path
+        The file.
     trusted : iterable of types, default=()
         Further types that the file may hold, such as your own kernels.
     device : {"cpu", "cuda", "cuda:N"}, default=None

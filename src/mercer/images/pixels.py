@@ -68,8 +68,8 @@ class Rescale(_Pointwise):
         types. "image" takes the minimum and maximum of each image; a constant image
         becomes 0.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -159,8 +159,8 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
         number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
@@ -233,8 +233,8 @@ class GaussianProjection(_Pointwise):
     gamma : float, default=1.0
         Rate at which the values decrease with the squared distance from the mean.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 
