@@ -34,8 +34,8 @@ for device, model in models.items():
     print(f"{device}: objective {model.objective_[0]:.4f}, gap {model.kkt_gap_[0]:.1e}")
 
 # %%
-# A model that was fitted on a card is an ordinary model. It can be saved, and it
-# predicts on a computer without a card:
+# A model that was fitted on a card is an ordinary model, and predicts on a computer
+# without a card as well. ``mercer.load(path, device="cpu")`` does this for a saved one:
 
 labels = models["cuda"].set_params(device="cpu").predict(X)
 print(np.mean(labels == models["cpu"].predict(X)))
