@@ -78,7 +78,7 @@ def _told(error: Any) -> str:
     """
     message = error.format_message().replace("Value error, ", "")
     message = message.split(", unable to parse")[0]
-    wrong = getattr(error.__cause__, "errors", list)()
+    wrong: list[Any] = getattr(error.__cause__, "errors", list)()
     value = repr(wrong[0]["input"]) if wrong else ""
     return message if value in message else f"{message}; got {value}"
 
