@@ -38,6 +38,7 @@ from mercer.runtime.scikit_learn import (
     check_partial_fit_first_call,
     check_sample_weight,
 )
+from mercer.runtime.threads import count_threads
 from mercer.runtime.validation import (
     as_in_fit,
     check_classes,
@@ -237,6 +238,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
         ``whole`` means that there are no other samples, so that ``y`` has all classes.
         """
+        if self.n_jobs == 0:
+            count_threads(0)  # raises; without a kernel no thread would be counted
         known = hasattr(self, "classes_")
         if not known:
             views = views_of(X)
