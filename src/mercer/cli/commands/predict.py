@@ -43,8 +43,8 @@ def predict(
         typer.Option("--decision", metavar="", help="Add columns of decision values."),
     ] = False,
     drop: options.Drop = None,
-    format: options.Format = options.FormatChoice.auto,
-    header: options.Header = options.HeaderChoice.auto,
+    format: options.Format = "auto",
+    header: options.Header = "auto",
     samples: options.Samples = "X",
     size: options.Size = None,
     device: options.Device = None,
@@ -76,9 +76,9 @@ def predict(
             f"--decision: {name} has no decision values. Leave --decision out."
         )
     how = ReadOptions(
-        format.value,
+        format,
         drop=tuple(drop or ()),
-        header=header.value,
+        header=header,
         samples=samples,
         size=parse_size(size),
         schema=found.schema,

@@ -253,7 +253,8 @@ class ActorCarrier:
     def _await_chunks(self, numbers: Sequence[int]) -> None:
         """Wait until chunks are in memory; Dask computes lost ones again."""
         for k in numbers:
-            future, status = self._chunks[k], "pending"
+            future = self._chunks[k]
+            status: str | None = "pending"
             # A chunk may be lost just after it was found: Dask then computes it again,
             # or cancels it if there is nothing to compute it from.
             while status not in ("finished", "cancelled", "error"):
