@@ -53,7 +53,7 @@ axes[0].legend()
 
 # %%
 # **What to learn from it.** With 4,000 images the exact machine is better, and fast
-# enough. Features are for the day when it is not: their error falls with their number,
-# and a million rows take as long as 250 times 4,000. :doc:`Linear machines </linear>`
+# enough. Take the features where it is not: their error falls with their number, and a
+# million rows take as long as 250 times 4,000. :doc:`Linear machines </linear>`
 # has measurements, and :doc:`When to take something else </limits>` says where other
 # methods are better.

@@ -34,8 +34,8 @@ for device, model in models.items():
     print(f"{device}: objective {model.objective_[0]:.4f}, gap {model.kkt_gap_[0]:.1e}")
 
 # %%
-# A model that was fitted on a card is an ordinary model. It can be saved, and it
-# predicts on a computer without a card:
+# A model that was fitted on a card is an ordinary model, and predicts on a computer
+# without a card as well. ``mercer.load(path, device="cpu")`` does this for a saved one:
 
 labels = models["cuda"].set_params(device="cpu").predict(X)
 print(np.mean(labels == models["cpu"].predict(X)))
@@ -44,4 +44,4 @@ print(np.mean(labels == models["cpu"].predict(X)))
 # **What to learn from it.** One parameter moves the work; everything else stays. Where
 # CuPy or the card is missing, an error says what to install, and the processor never
 # takes over in silence. This part of Mercer is new and has been tested without a card
-# only: :doc:`On a graphics card </device>` says how, and what runs where.
+# only: :doc:`On a graphics card (GPU) </device>` says how, and what runs where.

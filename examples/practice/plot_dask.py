@@ -51,5 +51,5 @@ for ax, machine, title in zip(axes, (local, plain), ("from the cluster", "SVC"))
 # %%
 # **What to learn from it.** Use a cluster where the samples do not fit one computer, or
 # lie there already. In a script with worker *processes*, put the code under ``if
-# __name__ == "__main__":``. :doc:`Beyond one machine </cluster>` says what it takes,
+# __name__ == "__main__":``. :doc:`On a cluster </cluster>` says what it takes,
 # and what the loss of a worker costs.

@@ -141,7 +141,7 @@ def test_models_that_cannot_go_on(table, tmp_path, out):
     call("fit", table, "--target", "kind", "--out", out)
     more = tmp_path / "more.skops"
     line = refused(4, "fit", table, "--from", out, "--out", more)
-    assert "holds a SVC, which cannot go on learning" in line
+    assert f"the SVC in {out} cannot go on learning" in line
     call(
         "fit", table, "--target", "kind", "--machine", "online", "--out", out, "--force"
     )

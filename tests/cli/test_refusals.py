@@ -53,7 +53,11 @@ def no_fit(code, data, out, *more):
     ("line", "says"),
     [
         ("1.5,2.5", "line 7 has 2 values, and the first line has 4"),
+        ("1.5,2.5", "The file may be cut short"),
         ("1,2,3,4,rose", "line 7 has 5 values, and the first line has 4"),
+        ("1,2,3,rose, red", "Put values that contain commas into quotation marks"),
+        ("1.5,n/a,3,rose", "'n/a' is not a number. Fill in a value, or leave this"),
+        ('"1,5",2,3,rose', "'1,5' is not a number. Write it with a decimal point, 1.5"),
         ("1.5,many,3,rose", "line 7, column 'width': 'many' is not a number"),
         ("1.5,NaN,3,rose", "line 7, column 'width': 'NaN' is not a finite number"),
         ("1.5,2,-inf,rose", "line 7, column 'petals': '-inf' is not a finite number"),
@@ -67,6 +71,62 @@ def test_broken_rows(table, out, line, says):
     message = no_fit(DATA, table, out, "--target", "kind")
     assert f"{table}, line" in message
     assert says in message
+
+
+def test_a_prediction_cannot_do_without_a_column(fitted, tmp_path):
+    data, model = fitted
+    other = tmp_path / "other.csv"
+    for cell, says in (
+        ("many", "The model knows this column as numbers: correct the value, or leave"),
+        ("", "is empty. Fill in a value, or leave the row out."),
+        ("inf", "not a finite number. Fill in another value, or leave the row out."),
+    ):
+        other.write_text(data.read_text())
+        replace_line(other, 7, f"1.5,{cell},3,rose")
+        line = refused(DATA, "predict", model, other)
+        assert says in line
+        assert "--drop" not in line and "--categories" not in line
+
+
+def test_a_table_without_names_says_so(table, out):
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(lines[1:]))
+    line = no_fit(USAGE, table, out, "--target", "kind")
+    assert "It has no line of names, so its 4 columns have numbers from 1." in line
+    assert "--header yes" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--cache-size", "2GB", "'2GB'"),
+        ("--cv", "five", "'five'"),
+        ("--seed", "-1", "-1"),
+        ("--machine", "svm", "'--machine': 'svm' is not one of 'auto', 'svc'"),
+    ],
+)
+def test_wrong_values_of_options_are_named(table, out, capsys, option, value, says):
+    command = ["fit", str(table), "--target", "kind", "--out", str(out)]
+    assert run([*command, option, value]) == USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+    assert "Value error" not in line
+
+
+def test_hints_for_beginners(table, out):
+    more = ("--target", "kind")
+    line = no_fit(USAGE, table, out, *more, "--kernel", "gaussian")
+    assert "Did you mean 'rbf'?" in line
+    line = no_fit(DATA, table, out, *more, "--test-size", "1", "-q")
+    assert "--test-size 1 leaves too few samples" in line
+    line = no_fit(USAGE, table, out, *more, "--size", "3x3")
+    assert f"--size is for a folder of images, but {table} is taken for a CSV" in line
+
+
+def test_a_score_above_one_is_not_asked_for(fitted):
+    data, model = fitted
+    line = refused(USAGE, "evaluate", model, data, "--at-least", "95")
+    assert "--at-least 95 cannot be reached" in line and "0.9" in line
 
 
 @pytest.mark.parametrize(
@@ -129,7 +189,7 @@ def test_text_columns(table, out):
         (("--test-size", 1.5), "--test-size must be a share"),
         (("--size", "12"), "--size must have the form WxH"),
         (("--size", "0x3"), "--size must have the form WxH"),
-        (("--size", "10x10"), "--size is for images"),
+        (("--size", "10x10"), "--size is for a folder of images"),
         (("--features", "hog"), "--features hog is for images"),
         (("--normal", "rose"), "--normal is for"),
         (("--n-jobs", 0), "--n-jobs must not be 0"),
@@ -284,8 +344,12 @@ def test_classes_unknown_to_the_model(tmp_path, fitted):
 
 def test_poor_answers_exit_with_1(tmp_path, fitted, table, out):
     data, model = fitted
-    result = call("evaluate", model, data, "--at-least", 1.01, code=1)
-    assert "is below --at-least 1.01" in result.stderr
+    worse = tmp_path / "worse.csv"
+    worse.write_text(data.read_text())
+    replace_line(worse, 7, "9,9,9,rose")
+    replace_line(worse, 8, "9,9,9,tulip")  # one of the two cannot be right
+    result = call("evaluate", model, worse, "--at-least", 1, code=1)
+    assert "is below --at-least 1" in result.stderr
     call("evaluate", model, data, "--at-least", 0.5)
     short = ("fit", table, "--target", "kind", "--out", out, "--max-iter", 1)
     result = call(*short, "--strict", code=1)
@@ -323,8 +387,8 @@ def foreign(path, kind):
         ("text", "is not a model file of Mercer"),
         ("pickle", "is not a model file of Mercer"),
         ("npz", "is an archive, but not a model file"),
-        ("scaler", "StandardScaler that is not a fitted machine"),
-        ("unfitted", "SVC that is not a fitted machine"),
+        ("scaler", "is not a fitted machine"),
+        ("unfitted", "is not a fitted machine"),
         ("notes", "its notes cannot be used"),
         ("newer", "notes of version 2"),
     ],

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cli_files import FLOWERS, call_json, flowers, write_flowers, write_images
+from cli_files import FLOWERS, call, call_json, flowers, write_flowers, write_images
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -80,3 +80,12 @@ def test_features_of_images_are_cross_validated(tmp_path):
     data = write_images(tmp_path / "images", n=8, size=(16, 16))
     found = cross_validated(tmp_path, data, "--features", "hog", "--cell-size", 4)
     assert found["mean"] == 1.0
+
+
+def test_classes_with_commas_can_be_told_apart(tmp_path):
+    data, out = write_flowers(tmp_path / "f.csv"), tmp_path / "m.skops"
+    data.write_text(data.read_text().replace("rose", '"rose, red"'))
+    said = call("fit", data, "--target", "kind", "--out", out).stdout
+    for line in (said, call("info", out).stdout):
+        assert "aster, 'rose, red', tulip" in line
+    assert '"rose, red"' in call("predict", out, data).stdout

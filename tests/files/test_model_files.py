@@ -274,3 +274,33 @@ def test_notes_that_are_no_table_are_damage(tmp_path):
             ValueError, match=r"the notes in mercer\.json are not a dict"
         ):
             read(path)
+
+
+def test_load_chooses_the_device(tmp_path, monkeypatch):
+    X, y = toy_data()
+    path = tmp_path / "model.skops"
+    scaled = make_pipeline(StandardScaler(), SVC()).fit(X, y)
+    expected = scaled.predict(X)
+    scaled.set_params(svc__device="cuda")
+    mercer.save(scaled, path)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr("mercer.engines.cuda.card._opened", {})
+    kept = mercer.load(path)
+    assert kept[-1].device == "cuda"
+    with pytest.raises(ImportError, match=r"mercer\.load\(path, device='cpu'\)"):
+        kept.predict(X)
+    moved = mercer.load(path, device="cpu")
+    assert moved[-1].device == "cpu"
+    np.testing.assert_array_equal(moved.predict(X), expected)
+    assert mercer.load(path, device="cuda:1")[-1].device == "cuda:1"
+
+
+def test_load_refuses_a_device_that_nothing_could_use(tmp_path):
+    X, y = toy_data()
+    path = tmp_path / "model.skops"
+    mercer.save(mercer.LinearSVC().fit(X, y), path)
+    assert mercer.load(path, device="cpu").predict(X).shape == y.shape
+    with pytest.raises(ValueError, match="LinearSVC computes on the processor only"):
+        mercer.load(path, device="cuda")
+    with pytest.raises(ValueError, match="Unknown device 'gpu'"):
+        mercer.load(path, device="gpu")

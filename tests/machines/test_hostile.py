@@ -263,7 +263,11 @@ TARGETS = [
     (WITH_TARGETS, 1, r"y should be a 1d array, got an array of shape \(\)"),
     (WITH_TARGETS, None, "requires y to be passed, but the target y is None"),
     (WITH_TARGETS, 1j * y, "Complex data not supported"),
-    (CLASSIFIERS, 0 * y, "classes has to be greater than one; got 1 class"),
+    (
+        CLASSIFIERS,
+        0 * y,
+        "classes has to be greater than one; got 1 class: 0.* OneClassSVM",
+    ),
     (CLASSIFIERS, y + 0.5 * X[:, 0], "Unknown label type: continuous"),
     (
         CLASSIFIERS,

@@ -55,7 +55,11 @@ def _common(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version."
+            "--version",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
 ) -> None:
@@ -65,6 +69,18 @@ def _common(
     2 the command cannot be run as given; 3 the data cannot be used; 4 the model
     file cannot be used; 130 interrupted.
     """
+
+
+def _told(error: Any) -> str:
+    """Return what Typer says of a wrong option, with the value that was given.
+
+    Recent versions of Typer let Pydantic check values, which does not name them.
+    """
+    message = error.format_message().replace("Value error, ", "")
+    message = message.split(", unable to parse")[0]
+    wrong: list[Any] = getattr(error.__cause__, "errors", list)()
+    value = repr(wrong[0]["input"]) if wrong else ""
+    return message if value in message else f"{message}; got {value}"
 
 
 def run(args: list[str] | None = None) -> int:
@@ -77,7 +93,7 @@ def run(args: list[str] | None = None) -> int:
         # Typer has raised two classes of its own and one of Click here.
         if not hasattr(error, "format_message"):
             raise
-        message = error.format_message()
+        message = _told(error)
         context = getattr(error, "ctx", None)
         if message and context is not None:
             stop = "" if message[-1] in ".?!" else "."

@@ -176,8 +176,8 @@ def load_model(path: Path, device: str | None = None) -> Model:
     machine = last_step(estimator)
     if not _can_predict(machine):
         raise ModelFailure(
-            f"{name} holds a {type(machine).__name__} that is not a fitted machine. "
-            "Give a file that mercer fit has written."
+            f"the {type(machine).__name__} in {name} is not a fitted machine. Give a "
+            "file that mercer fit has written, or mercer.save after a fit."
         )
     _set_device(machine, device)
     return Model(name, estimator, header, _schema(name, estimator, header["notes"]))

@@ -21,6 +21,7 @@ __all__ = [
     "check_free",
     "print_json",
     "print_pairs",
+    "quoted_commas",
     "rounded",
     "short_numbers",
     "to_csv",
@@ -87,6 +88,13 @@ def rounded(value: float) -> str:
     """Return a number with three digits, as people write it: 17,300 or 0.0125."""
     short = float(f"{value:.3g}")
     return f"{short:,.0f}" if 1000 <= abs(short) < 1e7 else f"{short:g}"
+
+
+def quoted_commas(names: Sequence[Any] | None) -> list[Any] | None:
+    """Return names for a list with commas between them: those with commas in quotes."""
+    if names is None:
+        return None
+    return [repr(n) if isinstance(n, str) and "," in n else n for n in names]
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:

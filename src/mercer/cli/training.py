@@ -154,8 +154,8 @@ def _learn_more(
     machine = found.machine
     if not isinstance(machine, StreamClassifier):
         raise ModelFailure(
-            f"{found.source} holds a {type(machine).__name__}, which cannot go on "
-            "learning. Fit it anew, or fit --machine online or passive first."
+            f"the {type(machine).__name__} in {found.source} cannot go on learning. "
+            "Fit it anew, or fit --machine online or passive first."
         )
     bar.begin(f"reading {request.source}")
     how = replace(request.how, needs_target=True, schema=found.schema)
@@ -322,7 +322,9 @@ def _hold_out(
         )
     except ValueError as error:
         raise DataFailure(
-            f"{request.source}: --test-size {size:g}: {error}{guess}"
+            f"{request.source}: --test-size {size:g} leaves too few samples: the fit "
+            "and the test need a sample of every class each, and every class needs "
+            f"two.{guess}"
         ) from error
     if y is None:
         return X[train], None, (X[test], None)

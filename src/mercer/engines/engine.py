@@ -217,8 +217,8 @@ def gram_matrix(
     Z : array or CSR matrix of shape (n, n_features), default=None
         The samples of the columns. None means X; then only one triangle is computed.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card. Arrays that are on a
         card already are computed there, and give a result of their kind.

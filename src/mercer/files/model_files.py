@@ -27,6 +27,7 @@ from mercer.files.unpacking import HEADER, SCHEMA, check_archive
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom, Pairwise
 from mercer.machines.base.export import KernelFunction
+from mercer.runtime.devices import check_device
 from mercer.runtime.public import former_names, public
 from mercer.runtime.writing import replacing
 
@@ -114,7 +115,12 @@ def save(
 
 
 @public("mercer")
-def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
+def load(
+    path: str | os.PathLike,
+    *,
+    trusted: Iterable[type] = (),
+    device: str | None = None,
+) -> Any:
     """Read a model that :func:`save` has written, without running code of the file.
 
     Only estimators and kernels of Mercer, estimators that skops trusts, and arrays are
@@ -123,8 +129,13 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     Parameters
     ----------
     path : str or path
+        The file.
     trusted : iterable of types, default=()
         Further types that the file may hold, such as your own kernels.
+    device : {"cpu", "cuda", "cuda:N"}, default=None
+        Where the model computes from now on. None keeps the device that the model was
+        saved with; a model saved with ``device="cuda"`` then needs a graphics card.
+        ``device="cpu"`` is right for every model and every computer.
 
     Returns
     -------
@@ -134,7 +145,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     ------
     ValueError
         If the file is not a model file of Mercer, is damaged, comes from a newer
-        version, or holds other types.
+        version, or holds other types; or if ``device`` is a card, and the model has no
+        part that could use it.
 
     See Also
     --------
@@ -150,6 +162,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
     SVC()
     """
     skops = _skops()
+    if device is not None:
+        check_device(device)
     names = _allowed(trusted)
     data = Path(path).read_bytes()
     _check_header(_read_header(data, path), path)
@@ -168,7 +182,25 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type] = ()) -> Any:
         )
     if not isinstance(model, BaseEstimator):
         raise ValueError(_damaged(path, f"it holds a {type(model).__name__}"))
+    if device is not None:
+        _move(model, device)
     return model
+
+
+def _move(model: BaseEstimator, device: str) -> None:
+    """Let every part of a model that can choose a device compute on this one."""
+    movable = [
+        part
+        for part in _parts(model, {})
+        if isinstance(part, BaseEstimator) and "device" in part.get_params(deep=False)
+    ]
+    if not movable and device != "cpu":
+        raise ValueError(
+            f"device={device!r}: this {type(model).__name__} computes on the processor "
+            "only. Leave device out."
+        )
+    for part in movable:
+        part.set_params(device=device)
 
 
 @public("mercer.files")

@@ -98,8 +98,8 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
         number may be -1. None takes flattened images to be square.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     verbose : bool or int, default=False
         Whether to log progress on large stacks.
 

@@ -53,6 +53,16 @@ KERNELS: dict[str, type[Kernel]] = {
 }
 # If a class has two names, the last one is used, which is that of scikit-learn.
 NAMES = {kind: name for name, kind in KERNELS.items()}
+# What other libraries and textbooks call them, for a hint.
+OTHER_NAMES = {
+    "gaussian": "rbf",
+    "gauss": "rbf",
+    "radial": "rbf",
+    "tanh": "sigmoid",
+    "dot": "linear",
+    "chisquare": "chi2",
+    "chi_squared": "chi2",
+}
 OPERATORS = "'+', '*', '**', '@' or '.normalized()'"
 
 # How tightly text forms bind.
@@ -260,6 +270,7 @@ def _defaults(kind: type[Kernel]) -> dict[str, Any]:
 
 def _unknown(name: str) -> str:
     close = get_close_matches(name.lower(), KERNELS, n=1)
+    close = [OTHER_NAMES[name.lower()]] if name.lower() in OTHER_NAMES else close
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"Unknown kernel {name!r}.{hint} Known: {', '.join(KERNELS)}"
 

@@ -95,8 +95,8 @@ class SVC(KernelClassifier):
     break_ties : bool, default=False
         Whether ``predict`` breaks ties between votes by the decision values.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. ``cache_size`` is memory of the card then; "auto" is what is free

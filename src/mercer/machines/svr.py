@@ -117,8 +117,8 @@ class SVR(KernelRegressor):
     shrinking : bool, default=True
         Whether to set aside variables that are unlikely to change.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. ``cache_size`` is memory of the card then; "auto" is what is free

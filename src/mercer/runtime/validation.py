@@ -34,6 +34,7 @@ __all__ = [
     "all_or_nothing",
     "as_dense",
     "as_in_fit",
+    "check_classes",
     "check_finite",
     "check_square",
     "device_for",
@@ -178,6 +179,17 @@ def check_square(K: Any) -> None:
 
 # Overflow is allowed where this is used: :func:`check_finite` looks for it afterwards.
 QUIET = np.errstate(over="ignore", invalid="ignore")
+
+
+def check_classes(classes: NDArray) -> None:
+    """Refuse labels of fewer than two classes."""
+    if len(classes) < 2:
+        found = f": {classes.tolist()[0]!r}" if len(classes) else ""
+        raise ValueError(
+            "The number of classes has to be greater than one; got "
+            f"{len(classes)} class{found}. To learn what samples of one kind look "
+            "like, use OneClassSVM or SVDD."
+        )
 
 
 def check_finite(what: str, *values: Any) -> None:

@@ -208,3 +208,10 @@ def test_refusals(rng):
         _ = PassiveAggressiveClassifier(kernel="rbf").fit(X, y).coef_
     with pytest.raises(ValueError, match="not finite"):
         PassiveAggressiveClassifier(variant="pa").fit(X * 1e200, y)
+
+
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+def test_no_threads_are_refused(kernel):
+    machine = PassiveAggressiveClassifier(kernel=kernel, n_jobs=0)
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
+        machine.fit([[0.0], [1.0]], [0, 1])

@@ -69,6 +69,11 @@ def evaluate(
     """
     if at_least is not None and math.isnan(at_least):
         raise UsageFailure("--at-least must be a number; got nan.")
+    if at_least is not None and at_least > 1:
+        raise UsageFailure(
+            f"--at-least {at_least:g} cannot be reached: accuracy and R2 are at most "
+            "1. Give a number such as 0.9."
+        )
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)

@@ -16,7 +16,13 @@ from mercer.cli.data.sources import check_apart
 from mercer.cli.failures import UsageFailure, reporting, tell
 from mercer.cli.grids import parse_grid, written
 from mercer.cli.pipelines import OPTIONS, Choices, check_choices
-from mercer.cli.printing import check_free, print_json, print_pairs, short_numbers
+from mercer.cli.printing import (
+    check_free,
+    print_json,
+    print_pairs,
+    quoted_commas,
+    short_numbers,
+)
 from mercer.cli.searched import check_figure, search_figure, search_table
 from mercer.cli.training import FitRequest, train
 from mercer.runtime.writing import write_file
@@ -142,7 +148,9 @@ Multiclass = Annotated[
         "ovr for mkl, online and passive.",
     ),
 ]
-Probability = Annotated[bool, option(MODEL, "Fit probabilities, too.", "--probability")]
+Probability = Annotated[
+    bool, option(MODEL, "Fit probabilities, too.", "--probability", metavar="")
+]
 ClassWeight = Annotated[
     Literal["balanced"] | None,
     option(MODEL, "Give rare classes more weight. Default: equal weights."),
@@ -251,6 +259,7 @@ Strict = Annotated[
         CHECK,
         "Write nothing, and exit with code 1, if the fit does not converge.",
         "--strict",
+        metavar="",
     ),
 ]
 
@@ -422,7 +431,7 @@ def _lines(result: dict[str, Any]) -> dict[str, Any]:
         "kernel": None if kernels else short_numbers(result["kernel"] or "") or None,
         "kernels": kernels and [short_numbers(f"{w:.3f} {k}") for k, w in kernels],
         "data": f"{result['samples']} samples, {result['features']} features",
-        "classes": result["classes"],
+        "classes": quoted_commas(result["classes"]),
         "support vectors": result["support_vectors"],
         "converged": _certificate(result),
         "time": f"{result['seconds']:.2f} s",

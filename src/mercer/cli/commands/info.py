@@ -7,7 +7,12 @@ from typing import Any
 from mercer.cli.commands import options
 from mercer.cli.failures import reporting
 from mercer.cli.models import Model, describe_machine, load_model
-from mercer.cli.printing import print_json, print_pairs, short_numbers
+from mercer.cli.printing import (
+    print_json,
+    print_pairs,
+    quoted_commas,
+    short_numbers,
+)
 
 __all__ = ["info"]
 
@@ -79,7 +84,7 @@ def _lines(facts: dict[str, Any]) -> dict[str, Any]:
         "steps": facts["steps"],
         "features": features,
         "target": facts["target"],
-        "classes": facts["classes"],
+        "classes": quoted_commas(facts["classes"]),
         "support vectors": facts["support_vectors"],
         "rows so far": facts["seen"],
         "converged": facts["converged"],

@@ -48,7 +48,7 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A file that mercer fit has written, or - for standard input.",
+        help="A file of mercer fit or mercer.save, or - for standard input.",
     ),
 ]
 TargetName = Annotated[
@@ -97,12 +97,18 @@ Device = Annotated[
         help="Where to compute: cpu, or a graphics card, cuda or cuda:N. Default: cpu.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+Force = Annotated[
+    bool, typer.Option("--force", metavar="", help="Overwrite existing files.")
+]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
+    bool,
+    typer.Option("--json", metavar="", help="Print JSON, and nothing else, on stdout."),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show no progress bar and no remarks.")
+    bool,
+    typer.Option(
+        "--quiet", "-q", metavar="", help="Show no progress bar and no remarks."
+    ),
 ]
 
 

@@ -36,7 +36,7 @@ def play(
         ),
     ] = None,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser.")
+        bool, typer.Option("--no-browser", metavar="", help="Open no browser.")
     ] = False,
     host: Annotated[
         str,

@@ -34,10 +34,13 @@ def predict(
     ] = None,
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Add a column of probabilities for each class."),
+        typer.Option(
+            "--proba", metavar="", help="Add a column of probabilities for each class."
+        ),
     ] = False,
     decision: Annotated[
-        bool, typer.Option("--decision", help="Add columns of decision values.")
+        bool,
+        typer.Option("--decision", metavar="", help="Add columns of decision values."),
     ] = False,
     drop: options.Drop = None,
     format: options.Format = "auto",

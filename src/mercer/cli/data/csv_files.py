@@ -26,6 +26,9 @@ __all__ = ["read_csv"]
 
 # Commas come last: values in files with tabs or semicolons may have commas in them.
 DELIMITERS = ("\t", ";", ",")
+SPELT = {"\t": "tabs", ";": "semicolons", ",": "commas"}
+# What programs write for a value that is missing.
+MISSING = {"na", "n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing"}
 # Lines that are looked at to find the delimiter, and rows that are converted at once.
 N_SNIFFED, N_AT_ONCE = 20, 2048
 
@@ -49,7 +52,7 @@ def read_csv(source: Source, how: ReadOptions) -> LoadedData:
             names = [cell.strip() for cell in first.cells] if named else numbers
             names = [name or number for name, number in zip(names, numbers)]  # noqa: B905
             choice = choose(names, named, str(source), how)
-            columns = _Columns(source, names, choice)
+            columns = _Columns(source, names, choice, how.schema is None)
             if not named:
                 columns.add([first])
             while batch := list(islice(rows, N_AT_ONCE)):
@@ -82,9 +85,15 @@ def _rows(source: Source, file: TextIO) -> Iterator[_Row]:
             if width is None:
                 width = len(cells)
             elif len(cells) != width:
+                why = (
+                    "The file may be cut short."
+                    if len(cells) < width
+                    else f"Put values that contain {SPELT[delimiter]} into quotation "
+                    'marks, such as "one, two".'
+                )
                 raise DataFailure(
                     f"{source}, line {reader.line_num} has {len(cells)} values, and "
-                    f"the first line has {width}. The file may be cut short."
+                    f"the first line has {width}. {why}"
                 )
             yield _Row(reader.line_num, cells)
     except csv.Error as error:
@@ -120,10 +129,13 @@ def _is_header(first: _Row, how: ReadOptions) -> bool:
 class _Columns:
     """Collects columns, converted while they are read."""
 
-    def __init__(self, source: Source, names: list[str], choice: ChosenColumns):
+    def __init__(
+        self, source: Source, names: list[str], choice: ChosenColumns, is_new: bool
+    ):
         self._source = source
         self._names = names
         self._choice = choice
+        self._is_new = is_new  # the model: an old one cannot do without a column
         self._numeric = [j for j in choice.features if j not in choice.texts]
         self._blocks: list[Any] = []
         self._texts: dict[int, list[str]] = {j: [] for j in sorted(choice.texts)}
@@ -152,19 +164,28 @@ class _Columns:
             for j in self._numeric:
                 cell, name = row.cells[j].strip(), self._names[j]
                 where = f"{self._source}, line {row.line}, column {name!r}"
+                drop = f"or leave this column out with --drop {name!r}"
+                drop = drop if self._is_new else "or leave the row out"
                 if not cell:
-                    raise DataFailure(
-                        f"{where} is empty. Fill in a value, or leave the column out "
-                        f"with --drop {name!r}."
-                    )
+                    raise DataFailure(f"{where} is empty. Fill in a value, {drop}.")
                 if not is_number(cell):
-                    raise DataFailure(
-                        f"{where}: {cell!r} is not a number. Turn text columns into "
-                        "features with --categories one-hot, or leave this column out "
-                        f"with --drop {name!r}."
-                    )
+                    what = f"{where}: {cell!r} is not a number."
+                    raise DataFailure(f"{what} {self._remedy(cell)}, {drop}.")
                 if not math.isfinite(float(cell)):
-                    raise DataFailure(f"{where}: {cell!r} is not a finite number.")
+                    raise DataFailure(
+                        f"{where}: {cell!r} is not a finite number. Fill in another "
+                        f"value, {drop}."
+                    )
+
+    def _remedy(self, cell: str) -> str:
+        """Say what to do about a text where a number belongs."""
+        if cell.lower() in MISSING:
+            return "Fill in a value"
+        if is_number(cell.replace(",", ".", 1)):
+            return f"Write it with a decimal point, {cell.replace(',', '.', 1)}"
+        if self._is_new:
+            return "Turn text columns into features with --categories one-hot"
+        return "The model knows this column as numbers: correct the value"
 
     def loaded(self) -> LoadedData:
         """Return the samples of all rows."""

@@ -33,6 +33,14 @@ ENDINGS = {
     ".svm": "libsvm",
     ".svmlight": "libsvm",
 }
+# What messages call data of each format.
+CALLED = {
+    "csv": "a CSV file",
+    "parquet": "a Parquet file",
+    "npz": "an npz file",
+    "libsvm": "a LIBSVM file",
+    "images": "a folder of images",
+}
 # The first bytes of files that are not text.
 BEGINNINGS = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
 
@@ -95,8 +103,10 @@ def _check_kind(source: Source, kind: str, schema: Schema | None) -> None:
     """Refuse data of another kind than the model's: pixels, say, have another scale."""
     if schema is None:
         return
-    kinds = {"libsvm": "a LIBSVM file", "images": "a folder of images"}
-    now, then = (kinds.get(k, "a table or arrays") for k in (kind, schema.kind))
+    now, then = (
+        CALLED[k] if k in ("libsvm", "images") else "a table or arrays"
+        for k in (kind, schema.kind)
+    )
     if now != then:
         raise DataFailure(
             f"{source} is {now}, and the model was fitted to {then}. Give data of the "
@@ -117,7 +127,8 @@ def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
     }
     for option, (is_given, kinds) in given.items():
         if is_given and kind not in kinds:
+            wanted = " or ".join(CALLED[k] for k in kinds)
             raise UsageFailure(
-                f"{option} is for {' and '.join(kinds)}, but {source} is {kind}. Leave "
-                "it out, or name another format with --format."
+                f"{option} is for {wanted}, but {source} is taken for "
+                f"{CALLED[kind]}. Leave it out, or name another format with --format."
             )

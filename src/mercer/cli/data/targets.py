@@ -58,7 +58,8 @@ def as_classes(loaded: LoadedData) -> NDArray:
     if len(classes) < 2:
         raise DataFailure(
             f"{loaded.source}, column {target.name!r} has only one class, "
-            f"{classes.tolist()[0]!r}, and a classifier needs two or more."
+            f"{classes.tolist()[0]!r}, and a classifier needs two or more. "
+            "--machine oneclass learns what samples of one kind look like."
         )
     return target.values
 

@@ -33,6 +33,8 @@ __all__ = [
 #: arrays on the card and NumPy scalars
 Launch = Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]
 
+# A model that was saved with device="cuda" asks for a card wherever it is loaded.
+FOR_A_MODEL = "mercer.load(path, device='cpu') does so for a saved model"
 # This part of the free memory of a card is left to others, such as a display.
 MARGIN = 0.1
 # Bytes that are left to others at least.
@@ -248,7 +250,7 @@ def _import_cupy() -> Any:
         raise ImportError(
             "device='cuda' needs the package CuPy, which is not installed: run "
             "pip install cupy-cuda13x, or cupy-cuda12x if the driver supports CUDA 12 "
-            f"only, or use device='cpu'. ({error})"
+            f"only, or use device='cpu'; {FOR_A_MODEL}. ({error})"
         ) from error
 
 
@@ -259,7 +261,7 @@ def _check_index(cupy: Any, index: int) -> None:
         raise OSError(
             "device='cuda' needs an NVIDIA graphics card and its driver, and CuPy "
             f"finds none: {error}. Run nvidia-smi to see whether the driver sees the "
-            "card, or use device='cpu'."
+            f"card, or use device='cpu'; {FOR_A_MODEL}."
         ) from error
     if index >= count:
         numbers = "'cuda:0'" if count == 1 else f"'cuda:0' to 'cuda:{count - 1}'"

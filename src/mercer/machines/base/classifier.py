@@ -50,7 +50,7 @@ from mercer.multiclass.decoding import (
     votes_and_margins,
 )
 from mercer.runtime.scikit_learn import Interval, StrOptions, num_samples
-from mercer.runtime.validation import as_dense, takes_card_arrays
+from mercer.runtime.validation import as_dense, check_classes, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
 
@@ -202,11 +202,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         if are_labels and 2 * len(classes) > n_samples:
             # Whole numbers can be labels, but so many of them call for a warning.
             check_classification_targets(y)
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(classes)} class"
-            )
+        check_classes(classes)
         if self.class_weight is None:
             return classes, targets, np.ones(len(classes))
         weights = compute_class_weight(

@@ -366,8 +366,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         worst = max(left, key=lambda s: s.kkt_gap + s.error)
         limit = MOST_STEPS if self.max_iter < 0 else self.max_iter
         n_steps = max(s.n_iter for s in left)
+        rounding = f" and rounding errors of {worst.error:.1g} are"
         state = (
-            f"KKT gap {worst.kkt_gap:.3g} and rounding errors of {worst.error:.1g} are "
+            f"KKT gap {worst.kkt_gap:.3g}{rounding if worst.error > 0 else ' is'} "
             f"more than tol={self.tol:g}"
         )
         if worst.kkt_gap + worst.error <= self.tol:
@@ -385,7 +386,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         elif limit <= n_steps:
             remedy = (
                 f"Solver terminated early (max_iter={self.max_iter}).  Consider "
-                "pre-processing your data with StandardScaler or MinMaxScaler. Or "
+                "pre-processing your data with StandardScaler or MinMaxScaler, or "
                 "raise max_iter."
             )
         elif self.solver in ("random", "simplified"):

@@ -38,8 +38,10 @@ from mercer.runtime.scikit_learn import (
     check_partial_fit_first_call,
     check_sample_weight,
 )
+from mercer.runtime.threads import count_threads
 from mercer.runtime.validation import (
     as_in_fit,
+    check_classes,
     refuse_other_things,
     validate_new_samples,
     validate_samples,
@@ -236,6 +238,8 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
         ``whole`` means that there are no other samples, so that ``y`` has all classes.
         """
+        if self.n_jobs == 0:
+            count_threads(0)  # raises; without a kernel no thread would be counted
         known = hasattr(self, "classes_")
         if not known:
             views = views_of(X)
@@ -258,7 +262,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             check_classification_targets(y)
         classes = np.unique(y) if whole else classes
         if not known and classes is not None:
-            self._check_classes(np.unique(np.asarray(classes)))
+            check_classes(np.unique(np.asarray(classes)))
         if whole:
             self.classes_ = classes
         elif not known or classes is not None:
@@ -271,13 +275,6 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if not hasattr(self, "history_"):
             self.history_ = _no_history()
         return X, codes, weight
-
-    def _check_classes(self, classes: NDArray) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(classes)} class"
-            )
 
     def _numbers(self, y: NDArray) -> NDArray[np.int64]:
         """Return the number of the class of each label."""

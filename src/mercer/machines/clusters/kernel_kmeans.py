@@ -96,8 +96,8 @@ class KernelKMeans(
         Megabytes for kernel values and work arrays; kernel values that do not fit are
         computed again each round. "auto" is a quarter of free memory.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where kernel values and their products with vectors are computed: on the
         processor, or on a graphics card, the first one or number N. ``cache_size`` is

@@ -83,8 +83,8 @@ class KMeans(
         Whether dense samples are centred in a copy. False centres them in place, and
         undoes it at the end of the fit.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
 
     Attributes
     ----------

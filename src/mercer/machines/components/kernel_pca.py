@@ -106,8 +106,8 @@ class KernelPCA(
         Whether the model keeps a copy of the samples, so that later changes of X do
         not affect it.
     n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where kernel values and their products with vectors are computed: on the
         processor, or on a graphics card, the first one or number N. ``cache_size`` is

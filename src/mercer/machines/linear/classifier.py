@@ -105,8 +105,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Whether to begin with what the fit before has found. The coefficients of all
         samples are then kept for the next fit.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
 
     Attributes
     ----------
@@ -326,7 +326,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         if len(classes) < 2:
             raise ValueError(
                 "This solver needs samples of at least 2 classes in the data, but the "
-                f"data contains only one class: {classes[0]!r}"
+                f"data contains only one class: {classes.tolist()[0]!r}"
             )
         given = self._sample_weight(X, sample_weight)
         class_weight = compute_class_weight(

@@ -65,8 +65,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         Whether to begin with what the fit before has found. The coefficients of all
         samples are then kept for the next fit.
     n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
+        Number of threads; -1 means all cores, None as many as BLAS may use. The result
+        does not depend on it.
 
     Attributes
     ----------
