@@ -17,6 +17,7 @@ from mercer.core.linear_joint import joint_epochs
 from mercer.core.linear_l1 import l1_dual_value, l1_epochs
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.solve import LinearFound, Start
+from mercer.runtime.validation import as_dense
 
 __all__ = ["solve_joint", "solve_l1"]
 
@@ -26,9 +27,17 @@ FALL = 0.2
 # Epochs between two looks at the gap, and at callbacks.
 AT_A_TIME = 20
 
-# Largest number of weights that an l1 problem moves at once, and how often in a row.
+# Largest number of weights for which an l1 problem has a matrix of second derivatives,
+# and how many of Newton's steps are made in a row.
 MOST_TOGETHER = 2000
 MOST_NEWTON = 20
+# Calls of sparse products on fewer entries than this take longer than dense ones.
+FEW_ENTRIES = 2**16
+# A step is short enough if the objective falls by this part of what its slope says.
+SUFFICIENT = 0.01
+# Conjugate gradients end at this relative error, or after so many steps.
+CG_ERROR = 1e-4
+MOST_CG = 300
 # With an l1 penalty a small gap does not tell which weights are 0.
 LARGEST_VIOLATION = 1e-3
 
@@ -143,42 +152,69 @@ def _newton_on_support(
     """
     for _ in range(MOST_NEWTON):
         support = np.flatnonzero(task.w)
-        if not 0 < len(support) <= MOST_TOGETHER:
+        if not len(support):
             return
-        columns = X[:, support]
-        sign = penalty[support] * np.sign(task.w[support])
+        columns = sparse.csr_array(X[:, support])
+        if columns.shape[0] * columns.shape[1] <= FEW_ENTRIES:
+            columns = columns.toarray()
+        w = task.w[support]
+        sign = penalty[support] * np.sign(w)
         inside = np.flatnonzero(task.slack > 0)
         part = columns[inside].astype(np.float64)
         weight = 2.0 * C[inside]
         gradient = sign - part.T @ (weight * y[inside] * task.slack[inside])
-        matrix = (part.T @ (part * weight[:, None])).toarray()
-        # Features may depend on each other.
-        matrix[np.diag_indices(len(support))] += 1e-10 * max(matrix.trace(), 1e-300)
-        step = -np.linalg.solve(matrix, gradient)
-        w = task.w[support]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(w * step < 0, -w / step, np.inf)
-        room[penalty[support] == 0] = np.inf  # without penalty, signs may change
-        first = int(room.argmin())
-        size = min(1.0, float(room[first]))
-        change = y * (columns @ step)
-        slope = float(gradient @ step)
+        step = _newton_step(part, weight, gradient)
         before = _loss(C, task.slack)
+        size = 1.0
         while True:
-            slack = task.slack - size * change
-            fall = before - _loss(C, slack) - size * float(sign @ step)
-            if fall >= -0.01 * size * slope:
+            new = w + size * step
+            # Without penalty, signs may change.
+            new[(new * w < 0) & (penalty[support] > 0)] = 0.0
+            slack = task.slack - y * (columns @ (new - w))
+            fall = before - _loss(C, slack) - float(sign @ (new - w))
+            if fall >= -SUFFICIENT * float(gradient @ (new - w)) > 0.0:
                 break
             size *= 0.5
             if size < 1e-8:
                 return
-        new = w + size * step
-        if size == room[first]:
-            new[first] = 0.0
         task.w[support] = new
         task.slack = slack
-        if size == 1.0 and np.array_equal(np.flatnonzero(slack > 0), inside):
+        stays = np.array_equal(np.flatnonzero(slack > 0), inside)
+        if size == 1.0 and stays and new.all():
             return
+
+
+def _newton_step(part: Any, weight: NDArray, gradient: NDArray) -> NDArray:
+    """Return Newton's step for weights with the columns of ``part``.
+
+    The second derivative is a matrix for few weights.  For many, conjugate gradients
+    need nothing but products with it.
+    """
+    squares = weight @ (part * part)
+    # Features may depend on each other.
+    diagonal = 1e-10 * max(float(squares.sum()), 1e-300)
+    if len(gradient) <= MOST_TOGETHER:
+        matrix = as_dense(part.T @ (part * weight[:, None]))
+        matrix[np.diag_indices(len(matrix))] += diagonal
+        return -np.linalg.solve(matrix, gradient)
+    step = np.zeros_like(gradient)
+    rest = -gradient
+    scale = 1.0 / (squares + diagonal)
+    along = scale * rest
+    before = rest @ along
+    enough = CG_ERROR**2 * before
+    for _ in range(MOST_CG):
+        product = part.T @ (weight * (part @ along)) + diagonal * along
+        size = before / (along @ product)
+        step += size * along
+        rest -= size * product
+        scaled = scale * rest
+        after = rest @ scaled
+        if after <= enough:
+            break
+        along = scaled + after / before * along
+        before = after
+    return step
 
 
 def _loss(C: NDArray, slack: NDArray) -> float:
@@ -208,7 +244,8 @@ def _rounds(
 ) -> None:
     """Alternate epochs and measurements until all gaps are small enough."""
     todo = list(range(len(tasks)))
-    features.run(measure, todo, np.inf)
+    work = AT_A_TIME * features.n_values
+    features.run(measure, todo, work * len(todo))
     while True:
         if report is not None:
             report(tasks)
@@ -220,7 +257,7 @@ def _rounds(
             epochs(c, min(AT_A_TIME, max_iter - tasks[c].n_iter))
             measure(c)
 
-        features.run(improve, todo, np.inf)
+        features.run(improve, todo, work * len(todo))
 
 
 def _found(tasks: list[_Task], weights: NDArray, shifts: NDArray) -> LinearFound:
