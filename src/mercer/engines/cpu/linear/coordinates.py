@@ -24,8 +24,11 @@ __all__ = ["solve_joint", "solve_l1"]
 # The first bound of violations, and its fall between two measurements of the gap.
 FIRST_EPS = 0.1
 FALL = 0.2
-# Epochs between two looks at the gap, and at callbacks.
+# Epochs between two looks at the gap, and at callbacks.  A look takes as long as many
+# epochs of the joint problem on few samples: its looks become rarer, after so many
+# times the epochs before.
 AT_A_TIME = 20
+LOOK_AFTER = 0.5
 
 # Largest number of weights for which an l1 problem has a matrix of second derivatives,
 # and how many of Newton's steps are made in a row.
@@ -147,23 +150,75 @@ def _newton_on_support(
 ) -> None:
     """Move all weights that are not 0 at once, where coordinate descent is slow.
 
-    As long as no weight changes its sign, the penalty is linear.  A weight that would
-    change it becomes 0, and stays so until the next epoch.
+    As long as no weight changes its sign, the penalty is linear.  A step ends where
+    the first weight becomes 0, which then stays so until the next epoch.
     """
+    if np.count_nonzero(task.w) > MOST_TOGETHER:
+        _newton_on_large_support(X, y, C, penalty, task)
+        return
     for _ in range(MOST_NEWTON):
         support = np.flatnonzero(task.w)
-        if not len(support):
+        if not 0 < len(support) <= MOST_TOGETHER:
             return
         columns = sparse.csr_array(X[:, support])
         if columns.shape[0] * columns.shape[1] <= FEW_ENTRIES:
             columns = columns.toarray()
+        sign = penalty[support] * np.sign(task.w[support])
+        inside = np.flatnonzero(task.slack > 0)
+        part = columns[inside].astype(np.float64)
+        weight = 2.0 * C[inside]
+        gradient = sign - part.T @ (weight * y[inside] * task.slack[inside])
+        matrix = as_dense(part.T @ (part * weight[:, None]))
+        # Features may depend on each other.
+        matrix[np.diag_indices(len(support))] += 1e-10 * max(matrix.trace(), 1e-300)
+        step = -np.linalg.solve(matrix, gradient)
+        w = task.w[support]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(w * step < 0, -w / step, np.inf)
+        room[penalty[support] == 0] = np.inf  # without penalty, signs may change
+        first = int(room.argmin())
+        size = min(1.0, float(room[first]))
+        change = y * (columns @ step)
+        slope = float(gradient @ step)
+        before = _loss(C, task.slack)
+        while True:
+            slack = task.slack - size * change
+            fall = before - _loss(C, slack) - size * float(sign @ step)
+            if fall >= -SUFFICIENT * size * slope:
+                break
+            size *= 0.5
+            if size < 1e-8:
+                return
+        new = w + size * step
+        if size == room[first]:
+            new[first] = 0.0
+        task.w[support] = new
+        task.slack = slack
+        if size == 1.0 and np.array_equal(np.flatnonzero(slack > 0), inside):
+            return
+
+
+def _newton_on_large_support(
+    X: Any, y: NDArray, C: NDArray, penalty: NDArray, task: _Task
+) -> None:
+    """Do the same for more weights, by conjugate gradients.
+
+    Steps that end at the first weight would be too many here: all weights that would
+    change their sign become 0 together.
+    """
+    for _ in range(MOST_NEWTON):
+        support = np.flatnonzero(task.w)
+        # More weights than samples have no unique best values.
+        if not MOST_TOGETHER < len(support) <= len(task.slack):
+            return
+        columns = sparse.csr_array(X[:, support])
         w = task.w[support]
         sign = penalty[support] * np.sign(w)
         inside = np.flatnonzero(task.slack > 0)
         part = columns[inside].astype(np.float64)
         weight = 2.0 * C[inside]
         gradient = sign - part.T @ (weight * y[inside] * task.slack[inside])
-        step = _newton_step(part, weight, gradient)
+        step = _conjugate_gradients(part, weight, gradient)
         before = _loss(C, task.slack)
         size = 1.0
         while True:
@@ -184,19 +239,11 @@ def _newton_on_support(
             return
 
 
-def _newton_step(part: Any, weight: NDArray, gradient: NDArray) -> NDArray:
-    """Return Newton's step for weights with the columns of ``part``.
-
-    The second derivative is a matrix for few weights.  For many, conjugate gradients
-    need nothing but products with it.
-    """
+def _conjugate_gradients(part: Any, weight: NDArray, gradient: NDArray) -> NDArray:
+    """Return Newton's step, roughly, for weights with the columns of ``part``."""
     squares = weight @ (part * part)
     # Features may depend on each other.
     diagonal = 1e-10 * max(float(squares.sum()), 1e-300)
-    if len(gradient) <= MOST_TOGETHER:
-        matrix = as_dense(part.T @ (part * weight[:, None]))
-        matrix[np.diag_indices(len(matrix))] += diagonal
-        return -np.linalg.solve(matrix, gradient)
     step = np.zeros_like(gradient)
     rest = -gradient
     scale = 1.0 / (squares + diagonal)
@@ -241,10 +288,12 @@ def _rounds(
     max_iter: int,
     stop: NDArray,
     report: Report | None,
+    look_after: float = 0.0,
 ) -> None:
     """Alternate epochs and measurements until all gaps are small enough."""
     todo = list(range(len(tasks)))
-    work = AT_A_TIME * features.n_values
+    # Epochs, and a matrix of second derivatives, which threads of BLAS must not share.
+    work = AT_A_TIME * features.n_values + features.n * features.d**2
     features.run(measure, todo, work * len(todo))
     while True:
         if report is not None:
@@ -254,7 +303,8 @@ def _rounds(
             return
 
         def improve(c: int) -> None:
-            epochs(c, min(AT_A_TIME, max_iter - tasks[c].n_iter))
+            limit = max(AT_A_TIME, int(look_after * tasks[c].n_iter))
+            epochs(c, min(limit, max_iter - tasks[c].n_iter))
             measure(c)
 
         features.run(improve, todo, work * len(todo))
@@ -318,7 +368,7 @@ def solve_joint(
         task.dual = -norm - float(others)
         task.done = task.gap <= tol * task.primal
 
-    _rounds(features, [task], epochs, measure, max_iter, stop, report)
+    _rounds(features, [task], epochs, measure, max_iter, stop, report, LOOK_AFTER)
     return _found(
         [task],
         W.T.copy(),
