@@ -27,8 +27,8 @@ def run(name, K, problem, tol=1e-3, max_iter=100_000, stop=False, seed=2**60 + 7
     flag = np.array([stop], dtype=np.uint8)
     if name in textbook.BY_ROWS:
         diag = np.diag(K).astype(np.float64)
-        solve = textbook.BY_ROWS[name]
-        out = solve(lambda r: K[r], diag, problem, beta, f, tol, max_iter, flag)
+        given = (lambda r: K[r], diag, problem, beta, f, tol, max_iter, flag)
+        out = textbook.by_rows(name, *given)
     else:
         state = np.array([seed], dtype=np.uint64)
         solve = textbook.IN_MEMORY[name]

@@ -2,14 +2,16 @@
 
 import logging
 import sys
-import time
 from pathlib import Path
 
 import dask
 import pytest
 from distributed import Client, LocalCluster
 
+# The modules of this folder import each other by name.
 sys.path.insert(0, str(Path(__file__).parent))
+
+from dask_workers import assert_clean
 
 
 @pytest.fixture(scope="session")
@@ -46,17 +48,3 @@ def client(any_client):
     """A client of two workers that hold nothing, before the test and after it."""
     yield any_client
     assert_clean(any_client)
-
-
-def assert_clean(client):
-    """Check that nothing of a fit is left on the workers."""
-
-    def left(dask_worker):
-        return len(dask_worker.state.actors), [str(key) for key in dask_worker.data]
-
-    for _ in range(100):  # workers hear of it a moment later
-        found = client.run(left)
-        if all(one == (0, []) for one in found.values()):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"left on the workers: {found}")

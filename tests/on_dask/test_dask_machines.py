@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import dask.array as da
@@ -14,10 +15,10 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask_workers import assert_clean
 from scipy import sparse
 from sklearn.base import clone
 
-from conftest import assert_clean
 from mercer import SVC, SVR, KernelPCA, LinearSVC, OneClassSVM, selection
 from mercer.dask import (
     DaskOneClassSVM,
@@ -27,6 +28,8 @@ from mercer.dask import (
     RandomizedSearchCV,
     predict,
 )
+from mercer.engines.cluster import actors
+from mercer.engines.cluster.actors import ActorCarrier
 from mercer.runtime.progress import FitCallback
 
 N, CHUNK = 1200, 200
@@ -285,6 +288,39 @@ def test_chunks_without_a_source_cannot_come_back(client, data):
         model.fit(X, data["two"])
     del X
     client.wait_for_workers(2, timeout=600)
+
+
+class Unsteady:
+    """A chunk that is lost just after it was found, and goes through some states."""
+
+    def __init__(self, *states):
+        self.states = list(states)
+
+    @property
+    def status(self):
+        return self.states.pop(0)
+
+    def result(self):
+        raise ZeroDivisionError("computing the chunk failed")
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "words"),
+    [
+        ("finished", None, None),
+        ("cancelled", RuntimeError, "Chunk 0 .* cannot compute it again"),
+        ("error", ZeroDivisionError, "computing the chunk failed"),
+    ],
+)
+def test_a_chunk_that_is_lost_again_is_awaited_again(monkeypatch, end, error, words):
+    carrier = ActorCarrier.__new__(ActorCarrier)
+    carrier._chunks = [Unsteady("lost", "pending", end)]
+    calls = []
+    monkeypatch.setattr(actors, "wait", calls.append)
+    with pytest.raises(error, match=words) if error else nullcontext():
+        carrier._await_chunks([0])
+    assert len(calls) == 3
+    assert not carrier._chunks[0].states
 
 
 def test_a_search_on_a_cluster(client, data):

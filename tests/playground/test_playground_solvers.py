@@ -33,8 +33,9 @@ def compiled(rule, K, problem, beta, f, most):
     """Let the compiled solver make some steps; return how many it made."""
     stop = np.zeros(1, dtype=np.uint8)
     if rule in textbook.BY_ROWS:
-        solve, diag = textbook.BY_ROWS[rule], np.diagonal(K).copy()
-        return solve(lambda r: K[r], diag, problem, beta, f, TOL, most, stop)[0]
+        diag = np.diagonal(K).copy()
+        given = (lambda r: K[r], diag, problem, beta, f, TOL, most, stop)
+        return textbook.by_rows(rule, *given)[0]
     seed = np.zeros(1, dtype=np.uint64)
     rows = textbook.held_rows(K)
     return textbook.IN_MEMORY[rule](rows, problem, beta, f, TOL, most, seed, stop)[0]

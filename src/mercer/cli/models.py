@@ -31,6 +31,7 @@ __all__ = [
     "last_step",
     "load_model",
     "save_model",
+    "task_of",
 ]
 
 #: Version of the notes.
@@ -59,9 +60,7 @@ class Model:
     @property
     def task(self) -> str:
         """The kind of task: classification, regression or novelty."""
-        if is_classifier(self.machine):
-            return "classification"
-        return "regression" if is_regressor(self.machine) else "novelty"
+        return task_of(self.machine)
 
     @property
     def normal(self) -> str | None:
@@ -78,6 +77,13 @@ class Model:
             return getattr(self.estimator, method)(loaded.X)
         except ValueError as error:
             raise DataFailure(f"{loaded.source}: {first_line(error)}") from error
+
+
+def task_of(machine: Any) -> str:
+    """Return the kind of task of a machine: classification, regression or novelty."""
+    if is_classifier(machine):
+        return "classification"
+    return "regression" if is_regressor(machine) else "novelty"
 
 
 def last_step(estimator: Any) -> Any:

@@ -24,6 +24,7 @@ from mercer import (
 )
 from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
+from mercer.cli.models import task_of
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
@@ -45,20 +46,7 @@ MACHINES: dict[str, Any] = {
     "online": OnlineSVC,
     "passive": PassiveAggressiveClassifier,
 }
-TASKS = {
-    "svc": "classification",
-    "nusvc": "classification",
-    "svr": "regression",
-    "nusvr": "regression",
-    "oneclass": "novelty",
-    "svdd": "novelty",
-    "linear-svc": "classification",
-    "linear-svr": "regression",
-    "mkl": "classification",
-    "mkl-svr": "regression",
-    "online": "classification",
-    "passive": "classification",
-}
+TASKS = {name: task_of(kind()) for name, kind in MACHINES.items()}
 # Options of machines that have another name than the parameter.
 OPTIONS = {"p": "norm"}
 

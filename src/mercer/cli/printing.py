@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from mercer.cli.failures import UsageFailure
+from mercer.runtime.plain import as_plain
 
 __all__ = [
     "check_folder",
@@ -57,24 +56,9 @@ def check_folder(folder: Path) -> None:
         )
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold; numbers that are not finite become null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return str(value) if isinstance(value, Path) else value
-
-
 def to_json(value: Any) -> str:
     """Return a value as JSON."""
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(as_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def print_json(value: Any) -> None:

@@ -32,11 +32,10 @@ The solvers differ in how they choose the pair:
 
 All five take :class:`Rows`, which hold the Gram matrix or compute a row when a solver
 asks for it, and count the rows that were computed; the choice of the pair is then the
-only difference between two runs.  :func:`first_order` and :func:`second_order` are the
-last two for rows that come from a Python function.  The texts have one group of
-variables.  Here both variables of a pair are from the same
-group, and each group has its own bias or thresholds, so that every solver takes every
-problem of the library.
+only difference between two runs.  :func:`by_rows` is the last two for rows that come
+from a Python function.  The texts have one group of variables.  Here both variables of
+a pair are from the same group, and each group has its own bias or thresholds, so that
+every solver takes every problem of the library.
 """
 
 from collections.abc import Callable
@@ -53,14 +52,13 @@ __all__ = [
     "COMPILED",
     "IN_MEMORY",
     "Rows",
+    "by_rows",
     "computed_rows",
-    "first_order",
     "held_rows",
     "largest_gain",
     "most_violating",
     "platt",
     "random_pair",
-    "second_order",
     "simplified",
 ]
 
@@ -299,7 +297,8 @@ def largest_gain(
         n_iter += 1
 
 
-def first_order(
+def by_rows(
+    rule: str,
     row: Callable[[int], NDArray],
     diag: NDArray,
     problem: DualProblem,
@@ -309,41 +308,19 @@ def first_order(
     max_iter: int,
     stop: NDArray,
 ) -> tuple[int, float, bool]:
-    """Make the steps of :func:`most_violating` on rows from a Python function.
+    """Make the steps of "wss1" or "wss2" on rows from a Python function.
 
-    ``row(r)`` returns row ``r`` of the Gram matrix, shape (n_rows,).  ``diag`` is its
-    diagonal, which this rule does not need.  ``beta`` and ``f`` change in place.
-    Return the fields of ``smo.Outcome``.
+    ``row(r)`` returns row ``r`` of the Gram matrix, shape (n_rows,), and ``diag`` is
+    its diagonal.  ``beta`` and ``f`` change in place.  Return the fields of
+    ``smo.Outcome``.
     """
-    return _by_rows(row, None, problem, beta, f, tol, max_iter, stop)
-
-
-def second_order(
-    row: Callable[[int], NDArray],
-    diag: NDArray,
-    problem: DualProblem,
-    beta: NDArray,
-    f: NDArray,
-    tol: float,
-    max_iter: int,
-    stop: NDArray,
-) -> tuple[int, float, bool]:
-    """Make the steps of :func:`largest_gain` on rows from a Python function.
-
-    Arguments and result are those of :func:`first_order`.
-    """
-    return _by_rows(row, diag, problem, beta, f, tol, max_iter, stop)
-
-
-def _by_rows(row, diag, problem, beta, f, tol, max_iter, stop):
-    """Make steps by rows; ``diag`` is None to choose pairs by the first order."""
     n_iter = 0
     while True:
         gap, i, j = _widest(problem, beta, f)
         if gap <= tol or n_iter >= max_iter or stop[0] != 0:
             return n_iter, gap, False
         Ki = row(problem.row[i])
-        if diag is not None:
+        if rule == "wss2":
             j = _best_partner(problem, beta, f, Ki, diag, i)
         if not _move(problem, beta, f, Ki, row(problem.row[j]), i, j):
             return n_iter, gap, True
@@ -594,4 +571,4 @@ def _draw(state, n):
 
 IN_MEMORY = {"random": random_pair, "simplified": simplified, "platt": platt}
 COMPILED = {**IN_MEMORY, "wss1": most_violating, "wss2": largest_gain}
-BY_ROWS = {"wss1": first_order, "wss2": second_order}
+BY_ROWS = ("wss1", "wss2")

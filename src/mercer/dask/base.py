@@ -38,9 +38,9 @@ from mercer.multiclass.calibration import fit_sigmoid
 from mercer.multiclass.codes import make_code
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.validation import QUIET, check_finite
+from mercer.runtime.validation import QUIET, check_finite, fit_method
 
-__all__ = ["OnCluster", "statement_of"]
+__all__ = ["OnCluster", "by_chunks", "statement_of"]
 
 # Parameters that the plain classes do not have.
 OWN_PARAMETERS = ("client", "working_set", "max_restores")
@@ -66,6 +66,25 @@ class OnCluster(HasClient):
     max_restores: int
     support_: Any
 
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            The samples, in chunks of rows; chunks may be dense or CSR.
+        y : dask array, series or array of shape (n_samples,)
+            The classes, or the values.
+        sample_weight : dask array, series or array of shape (n_samples,), default=None
+            Factors of C, one for each sample.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_on_cluster(X, y, sample_weight)
+
     def to_local(self) -> Any:
         """Return the plain machine, fitted, which needs no cluster.
 
@@ -90,14 +109,6 @@ class OnCluster(HasClient):
         return self._plain(
             **{k: v for k, v in given.items() if k not in OWN_PARAMETERS}
         )
-
-    def _lazily(self, X: Any, method: str) -> Any:
-        """Apply a method of the plain machine to a Dask collection or to an array."""
-        check_is_fitted(self)
-        local = self.to_local()
-        if is_frame(X) or hasattr(X, "__dask_graph__"):
-            return predict(local, X, method)
-        return getattr(local, method)(X)
 
     def _check_for_cluster(self, machine: Any) -> None:
         """Refuse what a cluster cannot compute."""
@@ -275,6 +286,29 @@ class OnCluster(HasClient):
         self.n_restores_ = driver.n_restores
         self.bytes_sent_ = driver.bytes_sent
         self.seconds_ = driver.seconds
+
+
+def by_chunks(method: str, summary: str) -> Any:
+    """Return a method that applies one of the plain machine to chunks of samples."""
+
+    def apply(self: OnCluster, X: Any) -> Any:
+        local = self.to_local()
+        if is_frame(X) or hasattr(X, "__dask_graph__"):
+            return predict(local, X, method)
+        return getattr(local, method)(X)
+
+    apply.__name__ = method
+    apply.__doc__ = f"""{summary}
+
+    Parameters
+    ----------
+    X : dask array or data frame, array or CSR matrix
+
+    Returns
+    -------
+    dask array (nothing is computed yet), or ndarray if X is not a Dask collection
+    """
+    return apply
 
 
 def _on_rows(

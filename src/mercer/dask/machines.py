@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from sklearn.utils.metaestimators import available_if
 
-from mercer.dask.base import OnCluster
+from mercer.dask.base import OnCluster, by_chunks
 from mercer.machines.base.classifier import wants_probability
 from mercer.machines.one_class import OneClassSVM
 from mercer.machines.svc import SVC
 from mercer.machines.svr import SVR
 from mercer.runtime.public import public
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, stores_parameters
 
 __all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR"]
 
@@ -27,52 +27,32 @@ class DaskSVC(OnCluster, SVC):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of margin violations; infinity for a hard margin.
+    C : as in :class:`~mercer.SVC`
     kernel : str or Kernel, default="rbf"
         A kernel of :mod:`mercer.kernels`, an expression or a name, as in
         :class:`~mercer.SVC`. A precomputed kernel is not possible.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid".
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
-    multiclass : {"ovo", "ovr", "ecoc"}, default="ovo"
-        One machine for each pair of classes, for each class against the rest, or for
-        each column of an error-correcting output code.
+    degree, gamma, coef0, multiclass : as in :class:`~mercer.SVC`
     decode : str, default="auto"
         How decision values become a class, as in :class:`~mercer.SVC`; "barycentre" is
         not possible.
-    code : str or array of shape (n_classes, n_tasks), default=None
-        The code for ECOC.
+    code : as in :class:`~mercer.SVC`
     probability : bool, default=False
         Whether to enable ``predict_proba``. Each machine then needs five more problems.
-    class_weight : dict or "balanced", default=None
-        Factors of C, one for each class.
-    positive_weight : float or array of shape (n_classes,), default=1.0
-        Factor of C on the positive side, for one-vs-rest only.
+    class_weight, positive_weight : as in :class:`~mercer.SVC`
     solver : {"auto", "decompose"}, default="auto"
         Both mean working sets.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end.
+    tol : as in :class:`~mercer.SVC`
     cache_size : float or "auto", default="auto"
         Megabytes for kernel values on each worker; "auto" is at most a quarter of the
         worker's memory.
-    max_iter : int, default=-1
-        Largest number of steps for each machine; -1 means ten million, or a hundred for
-        each variable if that is more.
+    max_iter : as in :class:`~mercer.SVC`
     shrinking : bool, default=True
         Has no effect here: a working set is small.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has a column per class or per machine.
-    break_ties : bool, default=False
-        Whether ``predict`` breaks ties between votes by the decision values.
+    decision_function_shape, break_ties : as in :class:`~mercer.SVC`
     n_jobs : int, default=None
         Number of threads of each worker and of the driver; None means as many as the
         Dask worker has.
-    verbose : bool or int, default=False
-        Whether to log progress.
+    verbose : as in :class:`~mercer.SVC`
     random_state : int, RandomState instance or None, default=None
         Seed of the folds of ``probability`` and of random codes.
     client : dask.distributed.Client, default=None
@@ -98,18 +78,13 @@ class DaskSVC(OnCluster, SVC):
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
         Rows of the support vectors in X, class by class.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-    n_support_ : ndarray of shape (n_classes,)
+    support_vectors_, n_support_ : as in :class:`~mercer.SVC`
     dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
     intercept_ : ndarray of shape (n_tasks,)
     objective_, dual_gap_, kkt_gap_ : ndarray of shape (n_tasks,)
         The certificate of each machine, in double precision, as in
         :class:`~mercer.SVC`.
-    n_iter_ : ndarray of shape (n_tasks,)
-    converged_ : bool
-        Whether every machine is certified to ``tol``, rounding errors included.
-    probA_, probB_ : ndarray of shape (n_tasks,)
-        Parameters of the machines' sigmoids, with ``probability=True``.
+    n_iter_, converged_, probA_, probB_ : as in :class:`~mercer.SVC`
 
     See Also
     --------
@@ -137,6 +112,7 @@ class DaskSVC(OnCluster, SVC):
         **OnCluster._own_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -164,109 +140,25 @@ class DaskSVC(OnCluster, SVC):
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,
-    ):
-        super().__init__(
-            C,
-            kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            multiclass=multiclass,
-            decode=decode,
-            code=code,
-            probability=probability,
-            class_weight=class_weight,
-            positive_weight=positive_weight,
-            solver=solver,
-            tol=tol,
-            cache_size=cache_size,
-            max_iter=max_iter,
-            shrinking=shrinking,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.client = client
-        self.working_set = working_set
-        self.max_restores = max_restores
+    ): ...
 
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSVC:
-        """Fit the machine.
+    predict = by_chunks("predict", "Return the class of each sample.")
 
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            The samples, in chunks of rows; chunks may be dense or CSR.
-        y : dask array, series or array of shape (n_samples,)
-            The classes.
-        sample_weight : dask array, series or array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
+    decision_function = by_chunks(
+        "decision_function",
+        "Return the decision values, as :meth:`mercer.SVC.decision_function` does.",
+    )
 
-        Returns
-        -------
-        self
-        """
-        return self._fit_on_cluster(X, y, sample_weight)
+    predict_proba = available_if(wants_probability)(
+        by_chunks("predict_proba", "Return the probability of each class.")
+    )
 
-    def predict(self, X: Any) -> Any:
-        """Return the class of each sample.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "predict")
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision values, as :meth:`mercer.SVC.decision_function` does.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "decision_function")
-
-    @available_if(wants_probability)
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "predict_proba")
-
-    @available_if(wants_probability)
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "predict_log_proba")
+    predict_log_proba = available_if(wants_probability)(
+        by_chunks("predict_log_proba", "Return the logarithms of the probabilities.")
+    )
 
 
-@public("mercer.dask")
+@public("mercer.dask", DaskSVC)
 class DaskSVR(OnCluster, SVR):
     """Support vector regression of samples on a Dask cluster.
 
@@ -275,40 +167,16 @@ class DaskSVR(OnCluster, SVR):
 
     Parameters
     ----------
-    kernel : str or Kernel, default="rbf"
-        The kernel, as in :class:`DaskSVC`.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid".
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
+    kernel, degree, gamma, coef0 : as in :class:`DaskSVC`
     C : float, default=1.0
         Penalty of errors beyond the tube.
     epsilon : float, default=0.1
         Half the width of the tube.
-    solver : {"auto", "decompose"}, default="auto"
-        Both mean working sets.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end.
-    cache_size : float or "auto", default="auto"
-        Megabytes for kernel values on each worker, as in :class:`DaskSVC`.
-    max_iter : int, default=-1
-        Largest number of steps, as in :class:`DaskSVC`.
-    shrinking : bool, default=True
-        Has no effect here: a working set is small.
-    n_jobs : int, default=None
-        Number of threads of each worker and of the driver.
-    verbose : bool or int, default=False
-        Whether to log progress.
+    solver, tol, cache_size, max_iter, shrinking, n_jobs : as in :class:`DaskSVC`
+    verbose : as in :class:`DaskSVC`
     random_state : int, RandomState instance or None, default=None
         Has no effect here.
-    client : dask.distributed.Client, default=None
-        The client of the cluster; None means the current one.
-    working_set : int or "auto", default="auto"
-        Number of variables that the driver solves for at a time.
-    max_restores : int, default=3
-        How many times lost workers are replaced before ``fit`` raises an error.
+    client, working_set, max_restores : as in :class:`DaskSVC`
 
     Attributes
     ----------
@@ -329,6 +197,7 @@ class DaskSVR(OnCluster, SVR):
         **OnCluster._own_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -349,61 +218,12 @@ class DaskSVR(OnCluster, SVR):
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,
-    ):
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            C=C,
-            epsilon=epsilon,
-            solver=solver,
-            tol=tol,
-            cache_size=cache_size,
-            max_iter=max_iter,
-            shrinking=shrinking,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.client = client
-        self.working_set = working_set
-        self.max_restores = max_restores
+    ): ...
 
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DaskSVR:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : dask array or data frame of shape (n_samples, n_features)
-            The samples, in chunks of rows; chunks may be dense or CSR.
-        y : dask array, series or array of shape (n_samples,)
-            The values.
-        sample_weight : dask array, series or array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_on_cluster(X, y, sample_weight)
-
-    def predict(self, X: Any) -> Any:
-        """Return the value of each sample.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "predict")
+    predict = by_chunks("predict", "Return the value of each sample.")
 
 
-@public("mercer.dask")
+@public("mercer.dask", DaskSVC)
 class DaskOneClassSVM(OnCluster, OneClassSVM):
     """The one-class machine of samples on a Dask cluster.
 
@@ -413,39 +233,15 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
 
     Parameters
     ----------
-    kernel : str or Kernel, default="rbf"
-        The kernel, as in :class:`DaskSVC`.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid".
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
+    kernel, degree, gamma, coef0 : as in :class:`DaskSVC`
     nu : float, default=0.5
         An upper bound of the share of outliers, and a lower bound of the share of
         support vectors.
-    solver : {"auto", "decompose"}, default="auto"
-        Both mean working sets.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end.
-    cache_size : float or "auto", default="auto"
-        Megabytes for kernel values on each worker, as in :class:`DaskSVC`.
-    max_iter : int, default=-1
-        Largest number of steps, as in :class:`DaskSVC`.
-    shrinking : bool, default=True
-        Has no effect here: a working set is small.
-    n_jobs : int, default=None
-        Number of threads of each worker and of the driver.
-    verbose : bool or int, default=False
-        Whether to log progress.
+    solver, tol, cache_size, max_iter, shrinking, n_jobs : as in :class:`DaskSVC`
+    verbose : as in :class:`DaskSVC`
     random_state : int, RandomState instance or None, default=None
         Has no effect here.
-    client : dask.distributed.Client, default=None
-        The client of the cluster; None means the current one.
-    working_set : int or "auto", default="auto"
-        Number of variables that the driver solves for at a time.
-    max_restores : int, default=3
-        How many times lost workers are replaced before ``fit`` raises an error.
+    client, working_set, max_restores : as in :class:`DaskSVC`
 
     Attributes
     ----------
@@ -466,6 +262,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         **OnCluster._own_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -485,25 +282,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,
-    ):
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            nu=nu,
-            solver=solver,
-            tol=tol,
-            cache_size=cache_size,
-            max_iter=max_iter,
-            shrinking=shrinking,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            random_state=random_state,
-        )
-        self.client = client
-        self.working_set = working_set
-        self.max_restores = max_restores
+    ): ...
 
     @fit_method
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DaskOneClassSVM:
@@ -523,41 +302,15 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         """
         return self._fit_on_cluster(X, None, sample_weight)
 
-    def predict(self, X: Any) -> Any:
-        """Return 1 for samples like those of the fit, -1 for others.
+    predict = by_chunks(
+        "predict", "Return 1 for samples like those of the fit, -1 for others."
+    )
 
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
+    decision_function = by_chunks(
+        "decision_function",
+        "Return the signed distance from the boundary; positive is inside.",
+    )
 
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "predict")
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the signed distance from the boundary; positive is inside.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "decision_function")
-
-    def score_samples(self, X: Any) -> Any:
-        """Return the decision values without the offset.
-
-        Parameters
-        ----------
-        X : dask array or data frame, array or CSR matrix
-
-        Returns
-        -------
-        dask array (nothing is computed yet), or ndarray if X is not a Dask collection
-        """
-        return self._lazily(X, "score_samples")
+    score_samples = by_chunks(
+        "score_samples", "Return the decision values without the offset."
+    )

@@ -18,6 +18,7 @@ from mercer import selection
 from mercer.dask.clients import HasClient
 from mercer.runtime.public import public
 from mercer.runtime.threads import Threads
+from mercer.runtime.validation import stores_parameters
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
@@ -172,6 +173,7 @@ class GridSearchCV(_OnCluster, selection.GridSearchCV):
         "client": "no_validation",
     }
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any,
@@ -187,21 +189,7 @@ class GridSearchCV(_OnCluster, selection.GridSearchCV):
         return_train_score: bool = False,
         cache_size: float | str = "auto",
         client: Any = None,
-    ):
-        super().__init__(
-            estimator,
-            param_grid,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            cache_size=cache_size,
-        )
-        self.client = client
+    ): ...
 
 
 @public("mercer.dask")
@@ -231,6 +219,7 @@ class RandomizedSearchCV(_OnCluster, selection.RandomizedSearchCV):
         "client": "no_validation",
     }
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any,
@@ -248,20 +237,4 @@ class RandomizedSearchCV(_OnCluster, selection.RandomizedSearchCV):
         return_train_score: bool = False,
         cache_size: float | str = "auto",
         client: Any = None,
-    ):
-        super().__init__(
-            estimator,
-            param_distributions,
-            n_iter=n_iter,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-            cache_size=cache_size,
-        )
-        self.client = client
+    ): ...

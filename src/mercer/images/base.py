@@ -91,6 +91,27 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
     A subclass defines :meth:`_fill`.  It defines :meth:`_output_shape` too if its
     results do not have the shape of the images.  The results are flattened if the
     images were.
+
+    Parameters
+    ----------
+    shape : tuple of int, default=None
+        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
+        number may be -1. None takes flattened images to be square.
+    n_jobs : int, default=None
+        Number of threads; None uses as many as BLAS may use. The result does not
+        depend on it.
+    verbose : bool or int, default=False
+        Whether to log progress on large stacks.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+        Shape of one image.
+    n_features_in_ : int
+        Number of pixels of one image times its number of channels.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns in ``fit``, if the images were flattened and all column
+        names were strings.
     """
 
     _parameter_constraints: ClassVar[dict] = {

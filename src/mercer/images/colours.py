@@ -14,6 +14,7 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import Stack, pair, regions_of
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["ColourHistogram"]
 
@@ -37,14 +38,7 @@ class ColourHistogram(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     square_root : bool, default=True
         Whether to take the square root of the fractions, which brings frequent and rare
         colours closer together.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
@@ -52,13 +46,7 @@ class ColourHistogram(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         The smallest intensity of the images in ``fit``.
     high_ : float
         The largest intensity of the images in ``fit``.
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     References
     ----------
@@ -82,6 +70,7 @@ class ColourHistogram(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     }
     _is_stateless: ClassVar[bool] = False
 
+    @stores_parameters
     def __init__(
         self,
         levels: int = 4,
@@ -91,13 +80,7 @@ class ColourHistogram(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.levels = levels
-        self.regions = regions
-        self.square_root = square_root
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _grid(self) -> tuple[int, int]:
         return pair(self.regions, "ColourHistogram", "regions")

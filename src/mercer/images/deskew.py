@@ -15,6 +15,7 @@ from mercer.core.deskew import lean_by_lines, lean_by_moments, straighten
 from mercer.images.base import ImageTransformer, in_batches
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["Deskew"]
 
@@ -56,24 +57,11 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         Largest angle, in degrees and at most 90, by which the Hough transform turns an
         image. The limit keeps a 7 from being turned until its bar is vertical. An
         image whose only line is horizontal is not turned.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -103,6 +91,7 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         method: str = "hough",
@@ -111,12 +100,7 @@ class Deskew(OneToOneFeatureMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.method = method
-        self.max_angle = max_angle
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def angles(self, X: Any) -> NDArray:
         """Return the angle by which each image leans to the right, in degrees.

@@ -17,6 +17,7 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import Stack
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["Distort"]
 
@@ -57,26 +58,13 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         at random, 1 is all.
     random_state : int, RandomState instance or None, default=None
         Seed of the distortions.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
     seed_ : int
         The seed that ``fit`` drew from ``random_state``.
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     References
     ----------
@@ -107,6 +95,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
     }
     _is_stateless: ClassVar[bool] = False
 
+    @stores_parameters
     def __init__(
         self,
         rotation: float = 8.0,
@@ -121,18 +110,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.rotation = rotation
-        self.scale = scale
-        self.shear = shear
-        self.shift = shift
-        self.elastic = elastic
-        self.smoothness = smoothness
-        self.mirror = mirror
-        self.random_state = random_state
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _learn(self, stack: Stack) -> None:
         random = check_random_state(self.random_state)

@@ -14,6 +14,7 @@ from mercer.core.image_filters import convolve, median
 from mercer.images.base import ImageTransformer
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["GaussianBlur", "MedianFilter"]
 
@@ -49,24 +50,11 @@ class MedianFilter(_Filter):
     ----------
     size : int, default=3
         Side length of the window in pixels.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -87,6 +75,7 @@ class MedianFilter(_Filter):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         size: int = 3,
@@ -94,11 +83,7 @@ class MedianFilter(_Filter):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.size = size
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _filter(self, planes: NDArray, out: NDArray) -> None:
         before = self.size // 2
@@ -126,24 +111,11 @@ class GaussianBlur(_Filter):
         Standard deviation in pixels. With 0 the images stay unchanged.
     truncate : float, default=4.0
         Number of standard deviations that the window reaches to each side.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -165,6 +137,7 @@ class GaussianBlur(_Filter):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         sigma: float = 1.0,
@@ -173,12 +146,7 @@ class GaussianBlur(_Filter):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.sigma = sigma
-        self.truncate = truncate
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _weights(self) -> NDArray:
         reach = int(self.truncate * self.sigma + 0.5)

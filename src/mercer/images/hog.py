@@ -14,6 +14,7 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import pair
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["HOG"]
 
@@ -71,24 +72,11 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         are, and 180 degrees if they are not.
     interpolation : bool, default=False
         Whether a gradient is shared among the nearest bins and cells.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -122,6 +110,7 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         cell_size: int | Sequence[int] = 8,
@@ -134,16 +123,7 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.cell_size = cell_size
-        self.block_size = block_size
-        self.bins = bins
-        self.block_norm = block_norm
-        self.signed = signed
-        self.interpolation = interpolation
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _grid(self) -> core.Grid:
         return core.Grid(

@@ -24,6 +24,7 @@ from mercer.runtime.progress import CountProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.threads import Threads
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["PatchFeatures"]
 
@@ -80,12 +81,7 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         Memory in megabytes for the patches in ``fit``; more are an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the patches and of k-means.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
+    shape, n_jobs : as in :class:`ImageTransformer`
     verbose : bool or int, default=False
         Whether to log progress.
 
@@ -104,13 +100,7 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         does not decrease.
     n_iter_ : int
         Number of rounds of k-means.
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -155,6 +145,7 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     }
     _is_stateless: ClassVar[bool] = False
 
+    @stores_parameters
     def __init__(
         self,
         patch_size: int = 6,
@@ -173,22 +164,7 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.patch_size = patch_size
-        self.n_directions = n_directions
-        self.regions = regions
-        self.threshold = threshold
-        self.pooling = pooling
-        self.square_root = square_root
-        self.contrast = contrast
-        self.epsilon = epsilon
-        self.n_patches = n_patches
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.random_state = random_state
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _positions(self, shape: tuple[int, ...]) -> tuple[int, int]:
         return shape[0] - self.patch_size + 1, shape[1] - self.patch_size + 1

@@ -15,6 +15,7 @@ from mercer.images.stack import Stack, float_dtype
 from mercer.kernels.base import is_number
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["GaussianProjection", "Rescale", "ToGrey"]
 
@@ -67,11 +68,7 @@ class Rescale(_Pointwise):
         uint16 and bool, and the minimum and maximum of the data in ``fit`` for other
         types. "image" takes the minimum and maximum of each image; a constant image
         becomes 0.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
@@ -79,13 +76,7 @@ class Rescale(_Pointwise):
         The value that becomes 0; NaN for ``limits="image"``.
     high_ : float
         The value that becomes 1; NaN for ``limits="image"``.
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     Examples
     --------
@@ -102,16 +93,14 @@ class Rescale(_Pointwise):
         **_Pointwise._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         limits: str | Sequence[float] = "auto",
         *,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.limits = limits
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _learn(self, stack: Stack) -> None:
         self.low_ = self.high_ = np.nan
@@ -155,24 +144,11 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     ----------
     weights : sequence of three float, default=(0.2125, 0.7154, 0.0721)
         Weights of red, green and blue.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     Examples
     --------
@@ -188,6 +164,7 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         weights: Sequence[float] = (0.2125, 0.7154, 0.0721),
@@ -195,11 +172,7 @@ class ToGrey(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.weights = weights
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if len(self.weights) != 3 or not all(is_number(w) for w in self.weights):
@@ -232,11 +205,7 @@ class GaussianProjection(_Pointwise):
     ----------
     gamma : float, default=1.0
         Rate at which the values decrease with the squared distance from the mean.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
@@ -268,16 +237,14 @@ class GaussianProjection(_Pointwise):
         **_Pointwise._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         gamma: float = 1.0,
         *,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.gamma = gamma
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _learn(self, stack: Stack) -> None:
         self.mean_ = stack.pixels.mean(axis=0, dtype=np.float64).ravel()

@@ -14,6 +14,7 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import pair
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["Trim"]
 
@@ -39,24 +40,11 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     threshold : float, default=0.0
         Pixels up to this value are black. A colour pixel is black if all its channels
         are.
-    shape : tuple of int, default=None
-        Shape of one image, (h, w) or (h, w, 3), for images that come flattened. One
-        number may be -1. None takes flattened images to be square.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not
-        depend on it.
-    verbose : bool or int, default=False
-        Whether to log progress on large stacks.
+    shape, n_jobs, verbose : as in :class:`ImageTransformer`
 
     Attributes
     ----------
-    image_shape_ : tuple of int
-        Shape of one image.
-    n_features_in_ : int
-        Number of pixels of one image times its number of channels.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if the images were flattened and all column
-        names were strings.
+    image_shape_, n_features_in_, feature_names_in_ : as in :class:`ImageTransformer`
 
     See Also
     --------
@@ -83,6 +71,7 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         **ImageTransformer._parameter_constraints,
     }
 
+    @stores_parameters
     def __init__(
         self,
         size: int | Sequence[int] | None = None,
@@ -93,14 +82,7 @@ class Trim(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         shape: Sequence[int] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
-        self.size = size
-        self.keep_aspect = keep_aspect
-        self.margin = margin
-        self.threshold = threshold
-        self.shape = shape
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ): ...
 
     def _output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         size = shape[:2] if self.size is None else pair(self.size, "Trim", "size")

@@ -22,7 +22,7 @@ from mercer.machines.svc import SVC
 from mercer.runtime.progress import Lines
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
-from mercer.runtime.validation import fit_method, validate_data
+from mercer.runtime.validation import fit_method, stores_parameters, validate_data
 
 __all__ = ["VirtualSVC"]
 
@@ -34,6 +34,11 @@ def _has(method: str) -> Any:
         return hasattr(getattr(self, "estimator_", self._estimator()), method)
 
     return check
+
+
+def _of_machine(name: str, explanation: str) -> Any:
+    """Return a property that is an attribute of the machine."""
+    return property(lambda self: getattr(self._machine(), name), doc=explanation)
 
 
 @public("mercer.images")
@@ -124,6 +129,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any = None,
@@ -134,14 +140,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         max_samples: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
-    ):
-        self.estimator = estimator
-        self.distortion = distortion
-        self.n_copies = n_copies
-        self.copied = copied
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.verbose = verbose
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -237,25 +236,18 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         return copy
 
-    @property
-    def dual_gap_(self) -> Any:
-        """The gap between primal and dual of the machine, by problem."""
-        return self._machine().dual_gap_
-
-    @property
-    def objective_(self) -> Any:
-        """The value of the dual of the machine, by problem."""
-        return self._machine().objective_
-
-    @property
-    def kkt_gap_(self) -> Any:
-        """The largest violation of the optimality conditions, by problem."""
-        return self._machine().kkt_gap_
-
-    @property
-    def converged_(self) -> Any:
-        """Whether the machine was solved to its tolerance."""
-        return self._machine().converged_
+    dual_gap_ = _of_machine(
+        "dual_gap_", "The gap between primal and dual of the machine, by problem."
+    )
+    objective_ = _of_machine(
+        "objective_", "The value of the dual of the machine, by problem."
+    )
+    kkt_gap_ = _of_machine(
+        "kkt_gap_", "The largest violation of the optimality conditions, by problem."
+    )
+    converged_ = _of_machine(
+        "converged_", "Whether the machine was solved to its tolerance."
+    )
 
     def _machine(self) -> Any:
         check_is_fitted(self)

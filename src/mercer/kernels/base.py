@@ -19,7 +19,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,6 +317,8 @@ def resolve_gamma(gamma: float | str, X: Any) -> float:
 class _Binary(Kernel):
     """Two kernels joined by an elementwise operation."""
 
+    _operation: ClassVar[str]  #: its name among the array functions
+
     def __init__(self, left: Kernel, right: Kernel):
         self.left = left
         self.right = right
@@ -326,6 +328,14 @@ class _Binary(Kernel):
 
     def bind(self, X: Any) -> Kernel:
         return type(self)(self.left.bind(X), self.right.bind(X))
+
+    def evaluate(self, pair: Pair) -> NDArray:
+        left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
+        return pair.elementwise(getattr(pair.xp, self._operation), left, right)
+
+    def diagonal(self, operand: Samples) -> NDArray:
+        join = getattr(np, self._operation)
+        return join(self.left.diagonal(operand), self.right.diagonal(operand))
 
 
 @public("mercer.kernels")
@@ -353,16 +363,11 @@ class Sum(_Binary):
     array([[6.]])
     """
 
+    _operation = "add"
+
     @property
     def definiteness(self) -> Definiteness:
         return min(self.left.definiteness, self.right.definiteness)
-
-    def evaluate(self, pair: Pair) -> NDArray:
-        left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
-        return pair.elementwise(pair.xp.add, left, right)
-
-    def diagonal(self, operand: Samples) -> NDArray:
-        return self.left.diagonal(operand) + self.right.diagonal(operand)
 
 
 def _of_factors(*factors: Definiteness) -> Definiteness:
@@ -400,20 +405,24 @@ class Product(_Binary):
     array([[25.]])
     """
 
+    _operation = "multiply"
+
     @property
     def definiteness(self) -> Definiteness:
         return _of_factors(self.left.definiteness, self.right.definiteness)
 
-    def evaluate(self, pair: Pair) -> NDArray:
-        left, right = evaluate_once(self.left, pair), evaluate_once(self.right, pair)
-        return pair.elementwise(pair.xp.multiply, left, right)
 
-    def diagonal(self, operand: Samples) -> NDArray:
-        return self.left.diagonal(operand) * self.right.diagonal(operand)
+class _Unary(Kernel):
+    """A kernel made of another one."""
+
+    kernel: Kernel
+
+    def children(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
 
 
 @public("mercer.kernels")
-class Scaled(Kernel):
+class Scaled(_Unary):
     """A multiple of a kernel, ``factor * kernel``, with a factor >= 0.
 
     Parameters
@@ -443,9 +452,6 @@ class Scaled(Kernel):
     def definiteness(self) -> Definiteness:
         return self.kernel.definiteness if self.factor else Definiteness.POSITIVE
 
-    def children(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
-
     def bind(self, X: Any) -> Kernel:
         if not (is_number(self.factor) and self.factor >= 0):
             raise ValueError(
@@ -463,7 +469,7 @@ class Scaled(Kernel):
 
 
 @public("mercer.kernels")
-class Power(Kernel):
+class Power(_Unary):
     """A power of a kernel, ``kernel ** exponent``.
 
     Parameters
@@ -494,9 +500,6 @@ class Power(Kernel):
         part = self.kernel.definiteness
         return part if self.exponent == 1 else _of_factors(part)
 
-    def children(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
-
     def bind(self, X: Any) -> Kernel:
         if not (isinstance(self.exponent, Integral) and self.exponent >= 1):
             raise ValueError(
@@ -513,7 +516,7 @@ class Power(Kernel):
 
 
 @public("mercer.kernels")
-class Normalized(Kernel):
+class Normalized(_Unary):
     r"""A kernel with 1 on the diagonal, :math:`k(x,z)/\sqrt{k(x,x)\,k(z,z)}`.
 
     Values are 0 where a diagonal value is not > 0. ``kernel.normalized()`` makes it.
@@ -542,9 +545,6 @@ class Normalized(Kernel):
     def definiteness(self) -> Definiteness:
         return _of_factors(self.kernel.definiteness)
 
-    def children(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
-
     def bind(self, X: Any) -> Kernel:
         return Normalized(self.kernel.bind(X))
 
@@ -565,7 +565,7 @@ class Normalized(Kernel):
 
 
 @public("mercer.kernels")
-class OnColumns(Kernel):
+class OnColumns(_Unary):
     """A kernel that looks at some of the columns.
 
     ``kernel.on(columns)`` makes it, and so does ``@`` in text:
@@ -598,9 +598,6 @@ class OnColumns(Kernel):
     @property
     def definiteness(self) -> Definiteness:
         return self.kernel.definiteness
-
-    def children(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
 
     def bind(self, X: Any) -> Kernel:
         columns = self._indices(X.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,41 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.core.problem import DualProblem, Solution, one_class
 from mercer.engines.engine import Certified, Plan
 from mercer.machines.base.machine import SingleMachine
+from mercer.machines.svr import SVR
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
-__all__ = ["OneClassSVM"]
+__all__ = ["NoveltyMachine", "OneClassSVM"]
 
 
-@public("mercer")
-class OneClassSVM(OutlierMixin, SingleMachine):
+class NoveltyMachine(OutlierMixin, SingleMachine):
+    """Base class of the machines that take samples of one kind."""
+
+    _takes_targets = False
+
+    @fit_method
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : ignored, default=None
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of the upper bounds, one for each sample; a sample of weight 0 may
+            lie anywhere.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, None, sample_weight)
+
+
+@public("mercer", SVR)
+class OneClassSVM(NoveltyMachine):
     r"""The half-space in feature space that holds most samples, far from the origin.
 
     .. math::
@@ -31,74 +57,22 @@ class OneClassSVM(OutlierMixin, SingleMachine):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="rbf"
-        The kernel, as in :class:`~mercer.SVC`.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid".
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
+    kernel, degree, gamma, coef0 : as in :class:`~mercer.SVR`
     nu : float, default=0.5
         An upper bound of the share of outliers, and a lower bound of the share of
         support vectors.
-    solver : str, default="auto"
-        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end.
-    cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
-        the free memory.
-    max_iter : int, default=-1
-        Largest number of steps; -1 means ten million, or a hundred for each variable if
-        that is more.
-    shrinking : bool, default=True
-        Whether to set aside variables that are unlikely to change.
-    n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
-    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
-        Where to compute: on the processor, or on a graphics card, the first one or
-        number N. ``cache_size`` is memory of the card then; "auto" is what is free
-        there, less a margin. A model can be fitted on one device and predict on
-        another: ``set_params(device="cpu")``.
-    verbose : bool or int, default=False
-        Whether to log progress.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the solvers "random" and "simplified".
+    solver, tol, cache_size, max_iter, shrinking, n_jobs : as in :class:`~mercer.SVR`
+    device, verbose, random_state : as in :class:`~mercer.SVR`
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-    n_support_ : ndarray of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_SV)
-    intercept_ : ndarray of shape (1,)
+    support_, support_vectors_, n_support_, dual_coef_ : as in :class:`~mercer.SVR`
+    intercept_ : as in :class:`~mercer.SVR`
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this.
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features, for the linear kernel.
-    kernel_ : Kernel
-        The kernel, with numbers for all of its parameters.
-    objective_ : float
-        The dual objective, to be minimised.
-    dual_gap_ : float
-        Primal minus dual objective; infinite if the problem is not convex.
-    kkt_gap_ : float
-        Largest violation of the optimality conditions.
-    n_iter_ : int
-    converged_ : bool
-        Whether the machine is certified to ``tol``, rounding errors included.
-    is_convex_ : bool or None
-        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
-    fit_status_ : int
-        0 if converged, 1 if not.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if all of them are strings.
-    shape_fit_ : tuple of two int
-        Shape of the samples.
+    coef_, kernel_, objective_, dual_gap_, kkt_gap_ : as in :class:`~mercer.SVR`
+    n_iter_, converged_, is_convex_, fit_status_ : as in :class:`~mercer.SVR`
+    n_features_in_, feature_names_in_, shape_fit_ : as in :class:`~mercer.SVR`
 
     See Also
     --------
@@ -124,8 +98,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
-    _takes_targets = False
-
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -143,39 +116,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.nu = nu
-        self.solver = solver
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
-
-    @fit_method
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel.
-        y : ignored, default=None
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of the upper bounds, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, None, sample_weight)
+    ): ...
 
     def _keep_machines(self, plan: Plan, found: Certified) -> list[Solution]:
         machines = super()._keep_machines(plan, found)

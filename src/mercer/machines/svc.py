@@ -13,7 +13,7 @@ from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, stores_parameters
 
 __all__ = ["SVC"]
 
@@ -184,6 +184,7 @@ class SVC(KernelClassifier):
         "C": [Interval(Real, 0.0, None, closed="right")],
     }
 
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -209,29 +210,7 @@ class SVC(KernelClassifier):
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.multiclass = multiclass
-        self.decode = decode
-        self.code = code
-        self.probability = probability
-        self.class_weight = class_weight
-        self.positive_weight = positive_weight
-        self.solver = solver
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:

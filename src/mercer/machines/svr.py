@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,37 @@ from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
 from mercer.machines.base.machine import UNBOUNDED, SingleMachine
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
-__all__ = ["SVR", "NuSVR"]
+__all__ = ["SVR", "KernelRegressor", "NuSVR"]
 
 
-class _Regressor(RegressorMixin, SingleMachine):
-    """What both regressors share."""
+class KernelRegressor(RegressorMixin, SingleMachine):
+    """Base class of the regressors."""
 
     _parameter_constraints: ClassVar[dict] = {
         **SingleMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
     }
+
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel.
+        y : array of shape (n_samples,)
+            The values.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C, one for each sample.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
 
     @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
@@ -63,7 +82,7 @@ class _Regressor(RegressorMixin, SingleMachine):
 
 
 @public("mercer")
-class SVR(_Regressor):
+class SVR(KernelRegressor):
     r"""Regression in which errors of at most :math:`\varepsilon` are not penalised.
 
     .. math::
@@ -164,10 +183,11 @@ class SVR(_Regressor):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **_Regressor._parameter_constraints,
+        **KernelRegressor._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -186,48 +206,14 @@ class SVR(_Regressor):
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.C = C
-        self.epsilon = epsilon
-        self.solver = solver
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel.
-        y : array of shape (n_samples,)
-            The values.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
+    ): ...
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return epsilon_svr(targets, self._bounds(weight), self.epsilon)
 
 
-@public("mercer")
-class NuSVR(_Regressor):
+@public("mercer", SVR)
+class NuSVR(KernelRegressor):
     r"""Regression with a tube as wide as a share :math:`\nu` of errors requires.
 
     .. math::
@@ -240,71 +226,15 @@ class NuSVR(_Regressor):
     nu : float, default=0.5
         An upper bound of the share of samples outside of the tube, and a lower bound
         of the share of support vectors.
-    C : float, default=1.0
-        Penalty of errors beyond the tube.
-    kernel : str, callable or Kernel, default="rbf"
-        The kernel, as in :class:`~mercer.SVC`.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid".
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
-    solver : str, default="auto"
-        "auto", "smo", "decompose" or a textbook method, as in :class:`~mercer.SVC`.
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions at the end.
-    cache_size : float or "auto", default="auto"
-        Megabytes for kernel values and scratch memory; "auto" is at most a quarter of
-        the free memory.
-    max_iter : int, default=-1
-        Largest number of steps; -1 means ten million, or a hundred for each variable if
-        that is more.
-    shrinking : bool, default=True
-        Whether to set aside variables that are unlikely to change.
-    n_jobs : int, default=None
-        Number of threads; None means as many as BLAS may use. The result does not
-        depend on it.
-    device : {"cpu", "cuda", "cuda:N"}, default="cpu"
-        Where to compute: on the processor, or on a graphics card, the first one or
-        number N. ``cache_size`` is memory of the card then; "auto" is what is free
-        there, less a margin. A model can be fitted on one device and predict on
-        another: ``set_params(device="cpu")``.
-    verbose : bool or int, default=False
-        Whether to log progress.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the solvers "random" and "simplified".
+    C, kernel, degree, gamma, coef0, solver, tol, cache_size : as in :class:`SVR`
+    max_iter, shrinking, n_jobs, device, verbose, random_state : as in :class:`SVR`
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-    n_support_ : ndarray of shape (1,)
-    dual_coef_ : ndarray of shape (1, n_SV)
-    intercept_ : ndarray of shape (1,)
-    coef_ : ndarray of shape (1, n_features)
-        Weights of the features, for the linear kernel.
-    kernel_ : Kernel
-        The kernel, with numbers for all of its parameters.
-    objective_ : float
-        The dual objective, to be minimised.
-    dual_gap_ : float
-        Primal minus dual objective; infinite if the problem is not convex.
-    kkt_gap_ : float
-        Largest violation of the optimality conditions.
-    n_iter_ : int
-    converged_ : bool
-        Whether the machine is certified to ``tol``, rounding errors included.
-    is_convex_ : bool or None
-        Whether the problem is known to be convex, as in :class:`~mercer.SVC`.
-    fit_status_ : int
-        0 if converged, 1 if not.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, if all of them are strings.
-    shape_fit_ : tuple of two int
-        Shape of the samples.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_ : as in :class:`SVR`
+    coef_, kernel_, objective_, dual_gap_, kkt_gap_, n_iter_ : as in :class:`SVR`
+    converged_, is_convex_, fit_status_, n_features_in_ : as in :class:`SVR`
+    feature_names_in_, shape_fit_ : as in :class:`SVR`
 
     See Also
     --------
@@ -327,10 +257,11 @@ class NuSVR(_Regressor):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **_Regressor._parameter_constraints,
+        **KernelRegressor._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -349,41 +280,7 @@ class NuSVR(_Regressor):
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.solver = solver
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.shrinking = shrinking
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel.
-        y : array of shape (n_samples,)
-            The values.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
+    ): ...
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return nu_svr(targets, self._bounds(weight), self.nu)

@@ -22,6 +22,14 @@ LEARNERS = {
     "pa1": ("PassiveAggressiveClassifier", {"variant": "pa1"}),
     "pa2": ("PassiveAggressiveClassifier", {"variant": "pa2"}),
 }
+#: What is printed of each machine; those of one kind of samples show what SVR shows.
+SHOWN = {
+    "SVC": "model.score(X, y), len(model.support_), model.kkt_gap_.max()",
+    "NuSVC": "model.score(X, y), len(model.support_), model.kkt_gap_.max()",
+    "SVR": "len(model.support_), model.kkt_gap_, model.dual_gap_",
+    "KernelKMeans": "np.bincount(model.labels_), model.inertia_",
+    "KernelPCA": "model.explained_variance_ratio_",
+}
 
 DIGITS = f"""import numpy as np
 from sklearn.pipeline import make_pipeline
@@ -69,26 +77,10 @@ def _fit(message: Mapping[str, Any], part: str) -> str:
     model = python_call(settings.machine, arguments)
     lines = ["import numpy as np", f"from mercer import {settings.machine}", ""]
     lines += _literals(points, settings.machine in CLASSIFIERS)
-    lines.append(f"model = {model}")
-    if settings.machine == "SVR":
-        lines += [
-            "model.fit(X[:, :1], X[:, 1])",
-            "print(len(model.support_), model.kkt_gap_, model.dual_gap_)",
-        ]
-    elif settings.machine in CLASSIFIERS:
-        lines += [
-            "model.fit(X, y)",
-            "print(model.score(X, y), len(model.support_), model.kkt_gap_.max())",
-        ]
-    elif settings.machine in ("OneClassSVM", "SVDD"):
-        lines += [
-            "model.fit(X)",
-            "print(len(model.support_), model.kkt_gap_, model.dual_gap_)",
-        ]
-    elif settings.machine == "KernelKMeans":
-        lines += ["model.fit(X)", "print(np.bincount(model.labels_), model.inertia_)"]
-    else:
-        lines += ["model.fit(X)", "print(model.explained_variance_ratio_)"]
+    targets = {"SVR": "X[:, :1], X[:, 1]", "SVC": "X, y", "NuSVC": "X, y"}
+    shown = SHOWN.get(settings.machine, SHOWN["SVR"])
+    fit = f"model.fit({targets.get(settings.machine, 'X')})"
+    lines += [f"model = {model}", fit, f"print({shown})"]
     return "\n".join(lines) + "\n"
 
 

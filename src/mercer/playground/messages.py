@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.runtime.plain import as_plain
+
 __all__ = [
     "LONGEST_MESSAGE",
     "MOST_CLASSES",
@@ -192,19 +194,6 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold; numbers that are not finite become null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 def pack(answer: Answer) -> bytes:
     """Return an answer as one binary message."""
     places, blocks, offset = {}, [], 0
@@ -219,7 +208,7 @@ def pack(answer: Answer) -> bytes:
         data += bytes(-len(data) % ALIGNMENT)
         blocks.append(data)
         offset += len(data)
-    header = json.dumps({**_plain(answer.values), "arrays": places}).encode()
+    header = json.dumps({**as_plain(answer.values), "arrays": places}).encode()
     header += b" " * (-(4 + len(header)) % ALIGNMENT)
     return b"".join([len(header).to_bytes(4, "little"), header, *blocks])
 

@@ -16,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, TypeVar
 
+from mercer.runtime.docstrings import fill_entries
+
 __all__ = [
     "FORMER_MODULES",
     "accept_former_modules",
@@ -49,12 +51,18 @@ FORMER_MODULES = {
 _DEFINED_IN: dict[Any, str] = {}
 
 
-def public(package: str) -> Callable[[Thing], Thing]:
-    """Decorate a class or function so that it names a package as its module."""
+def public(package: str, *models: type) -> Callable[[Thing], Thing]:
+    """Decorate a class or function so that it names a package as its module.
+
+    Entries that the docstring of a class shares with its base classes, or with other
+    classes, the ``models``, are filled in.
+    """
 
     def named(thing: Thing) -> Thing:
         _DEFINED_IN[thing] = thing.__module__
         thing.__module__ = package
+        if isinstance(thing, type):
+            fill_entries(thing, models)
         return thing
 
     return named

@@ -1,8 +1,9 @@
-"""How data come into an estimator, and results out of it.
+"""How parameters and data come into an estimator, and results out of it.
 
-A fit checks its parameters, samples and targets, and if a check or anything after it
-fails, the estimator is what it was before.  The checks and their messages are
-scikit-learn's; :mod:`mercer.runtime.faults` finds the value that is wrong.
+A constructor only stores its arguments.  A fit checks parameters, samples and targets,
+and if a check or anything after it fails, the estimator is what it was before.  The
+checks and their messages are scikit-learn's; :mod:`mercer.runtime.faults` finds the
+value that is wrong.
 
 Samples may be dense, sparse, things that are not numbers, or on a graphics card.
 Machines compute with dense arrays in C order or CSR matrices in the main memory, and
@@ -12,6 +13,7 @@ what they return is of the kind that they were given.
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import Callable
 from copy import copy
@@ -41,6 +43,7 @@ __all__ = [
     "is_on_card",
     "like",
     "refuse_other_things",
+    "stores_parameters",
     "takes_card_arrays",
     "things",
     "to_host",
@@ -79,6 +82,31 @@ def fit_method(fit: Callable) -> Callable:
     """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
     checked = fit_context(prefer_skip_nested_validation=True)(fit)
     return all_or_nothing(takes_card_arrays(checked))
+
+
+def stores_parameters(init: Callable[..., None]) -> Callable[..., None]:
+    """Decorate ``__init__`` so that it keeps each argument under its own name.
+
+    The signature is the whole constructor; scikit-learn reads parameters from it.
+
+    >>> class Machine:
+    ...     @stores_parameters
+    ...     def __init__(self, C: float = 1.0, *, tol: float = 1e-3): ...
+    >>> vars(Machine(10, tol=0.1))
+    {'C': 10, 'tol': 0.1}
+    """
+    _, *parameters = inspect.signature(init).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    @wraps(init)
+    def store(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)  # refuses what the signature does not have
+        vars(self).update(defaults)
+        vars(self).update(zip(names, args, strict=False))
+        vars(self).update(kwargs)
+
+    return store
 
 
 def validate_data(

@@ -32,7 +32,8 @@ from mercer.images import (
 )
 from mercer.multiclass.decoding import score_classes
 from mercer.studies.features import Compressed, MeanDistance, Notebook, Remembered
-from mercer.studies.measures import percent
+from mercer.studies.measures import Fitted, percent
+from mercer.studies.results import Row
 
 __all__ = [
     "DRAWINGS",
@@ -164,6 +165,26 @@ class Chosen(NamedTuple):
     score: float
     table: list[tuple[str, float]]
     n_scored: int  #: number of images that were scored
+
+    def row(
+        self,
+        label: str,
+        scores: Mapping[str, Any],
+        n_test: int,
+        fitted: Fitted,
+        key: str,
+    ) -> Row:
+        """Return the row of the best model; ``scores`` are on ``n_test`` images."""
+        sizes = dict.fromkeys(scores, n_test)
+        return Row(
+            "best",
+            f"{label}: RBF on {self.recipe.described}",
+            {"validation": self.score, **scores, "setting": str(self.recipe)},
+            {"validation": self.n_scored, **sizes},
+            **fitted.facts,
+            note=self.told,
+            key=key,
+        )
 
     @property
     def told(self) -> str:

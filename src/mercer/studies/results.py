@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from mercer.runtime.plain import as_plain
 
 __all__ = [
     "Figure",
@@ -107,7 +108,7 @@ KINDS: dict[str, type] = {"row": Row, "figure": Figure, "finding": Finding}
 def to_json(item: Item) -> dict[str, Any]:
     """Return an item as values that JSON can hold."""
     kind = next(k for k, v in KINDS.items() if isinstance(item, v))
-    return {"kind": kind, **_plain(asdict(item))}
+    return {"kind": kind, **as_plain(asdict(item))}
 
 
 def from_json(stored: Mapping[str, Any]) -> Item:
@@ -122,16 +123,3 @@ def from_json(stored: Mapping[str, Any]) -> Item:
     if made is Figure:
         facts["panels"] = tuple(facts["panels"])
     return made(**facts)
-
-
-def _plain(value: Any) -> Any:
-    """Turn NumPy's numbers into Python's, and numbers that are not finite into None."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(v) for v in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

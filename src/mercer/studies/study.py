@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 from mercer.studies.data import Data
 from mercer.studies.published import Late, Published, Source
 from mercer.studies.results import Item
 
-__all__ = ["ResultTable", "Run", "Step", "Study"]
+__all__ = ["ResultTable", "Run", "Step", "Study", "shared"]
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -31,17 +34,8 @@ class Run:
     data: Data
     seed: int = 0
     quick: bool = False
-    _shared: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def share(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a value that steps share; the first step that needs it makes it."""
-        if name not in self._shared:
-            self._shared[name] = make()
-        return self._shared[name]
-
-    def forget(self) -> None:
-        """Drop all values that steps shared."""
-        self._shared.clear()
+    #: what steps share, by the function that makes it and its arguments
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def pick(self, full: Any, sample: Any, quick: Any) -> Any:
         """Return the setting for full MNIST, for the sample, or for a quick run."""
@@ -53,6 +47,19 @@ class Run:
     def kind(self) -> str:
         """Which of the three settings :meth:`pick` returns: its name."""
         return self.pick("full", "sample", "quick")
+
+
+def shared(make: Callable[..., Made]) -> Callable[..., Made]:
+    """Decorate a function of a run, so that steps share what it makes."""
+
+    @wraps(make)
+    def look_up(run: Run, *args: Any) -> Made:
+        key = make, args
+        if key not in run.made:
+            run.made[key] = make(run, *args)
+        return run.made[key]
+
+    return look_up
 
 
 class Step(NamedTuple):

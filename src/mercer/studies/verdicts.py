@@ -10,10 +10,21 @@ from scipy.stats import binomtest
 
 from mercer.studies.results import Finding
 
-__all__ = ["LEVEL", "judge_accuracy", "judge_time"]
+__all__ = ["LEVEL", "all_of", "judge_accuracy", "judge_time"]
 
 LEVEL = 0.05
 TENTH = 1.1
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Return True if all verdicts are, False if one is, and None if none decides.
+
+    >>> all_of([True, True]), all_of([True, None]), all_of([None, False])
+    (True, None, False)
+    """
+    if all(verdicts):
+        return True
+    return False if False in verdicts else None
 
 
 def judge_accuracy(

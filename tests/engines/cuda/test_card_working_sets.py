@@ -5,7 +5,7 @@ import pytest
 
 from mercer.core.problem import c_svc
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cuda.values import GivenValues, stretches
+from mercer.engines.cuda.values import CardFit, GivenValues, stretches
 from mercer.engines.cuda.working_sets import WorkingSetSolver, _Look, _Problem
 
 
@@ -49,7 +49,8 @@ def test_members_that_move_are_noted(card):
     task = Task(c_svc(np.sign(X[:, 0]), np.ones(40)), (0,), [0, 40])
     values = GivenValues(card, X @ X.T)
     stop = np.zeros(1, dtype=np.uint8)
-    solver = WorkingSetSolver(values, [task], 10**6, stop, None, 2**20, is_whole=True)
+    fit = CardFit(values, [task], 10**6, stop)
+    solver = WorkingSetSolver(fit, 2**20, is_whole=True)
     one = _Problem(task, values, 40, None)
     found = one.look(1e-3)
     task.gap = found.gap

@@ -52,8 +52,8 @@ def evaluate(
     ] = None,
     target: options.TargetName = None,
     drop: options.Drop = None,
-    format: options.Format = options.FormatChoice.auto,
-    header: options.Header = options.HeaderChoice.auto,
+    format: options.Format = "auto",
+    header: options.Header = "auto",
     samples: options.Samples = "X",
     size: options.Size = None,
     device: options.Device = None,
@@ -74,11 +74,11 @@ def evaluate(
     check_apart(model, data)
     found = load_model(model, device)
     how = ReadOptions(
-        format.value,
+        format,
         target,
         needs_target=True,
         drop=tuple(drop or ()),
-        header=header.value,
+        header=header,
         samples=samples,
         size=parse_size(size),
         schema=found.schema,

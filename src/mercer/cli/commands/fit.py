@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from mercer.cli.commands import options
+from mercer.cli.commands.options import READ, option
 from mercer.cli.data.loaded import ReadOptions
 from mercer.cli.data.sources import check_apart
 from mercer.cli.failures import UsageFailure, reporting, tell
@@ -43,10 +44,6 @@ class MachineChoice(StrEnum):
     passive = "passive"
 
 
-def _option(panel: str, text: str, *names: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, rich_help_panel=panel, help=text, metavar=metavar)
-
-
 Out = Annotated[
     Path,
     typer.Option(
@@ -67,27 +64,27 @@ Earlier = Annotated[
 ]
 Categories = Annotated[
     Literal["refuse", "one-hot"],
-    _option(options.READ, "Refuse text columns, or make a 0/1 column for each value."),
+    option(READ, "Refuse text columns, or make a 0/1 column for each value."),
 ]
 Features = Annotated[
     Literal["pixels", "hog"],
-    _option(options.READ, "The features that describe images."),
+    option(READ, "The features that describe images."),
 ]
 CellSize = Annotated[
     int | None,
-    _option(options.READ, "Pixels along a side of a HOG cell. Default: 8."),
+    option(READ, "Pixels along a side of a HOG cell. Default: 8."),
 ]
 Scale = Annotated[
     Literal["none", "standard", "minmax"],
-    _option(
-        options.READ,
+    option(
+        READ,
         "How columns are scaled: standard to mean 0 and deviation 1, minmax to 0..1. "
         "The model keeps the scaling.",
     ),
 ]
 Machine = Annotated[
     MachineChoice,
-    _option(
+    option(
         MODEL,
         "auto: svc for classes, svr for other numbers. linear-svc and linear-svr are "
         "for many rows; they take no kernel. mkl and mkl-svr learn weights of several "
@@ -96,7 +93,7 @@ Machine = Annotated[
 ]
 KernelTexts = Annotated[
     list[str] | None,
-    _option(
+    option(
         MODEL,
         "Name or text of the kernel, such as 'rbf + 0.5 * linear@age'. For mkl it may "
         "be repeated. Default: rbf; linear, poly and rbf for mkl; none for passive.",
@@ -106,24 +103,24 @@ KernelTexts = Annotated[
 ]
 C = Annotated[
     float | None,
-    _option(MODEL, "Cost of a margin violation. Default: 1; for svdd none.", "--C"),
+    option(MODEL, "Cost of a margin violation. Default: 1; for svdd none.", "--C"),
 ]
 Gamma = Annotated[
     str | None,
-    _option(
+    option(
         MODEL,
         "scale, auto or a number, for kernels given by name. Default: scale.",
         metavar="NUMBER",
     ),
 ]
-Degree = Annotated[int | None, _option(MODEL, "Degree of the kernel poly. Default: 3.")]
+Degree = Annotated[int | None, option(MODEL, "Degree of the kernel poly. Default: 3.")]
 Coef0 = Annotated[
     float | None,
-    _option(MODEL, "Constant of the kernels poly and sigmoid. Default: 0."),
+    option(MODEL, "Constant of the kernels poly and sigmoid. Default: 0."),
 ]
 Nu = Annotated[
     float | None,
-    _option(
+    option(
         MODEL,
         "For nusvc, nusvr and oneclass: at least the share of errors or outliers. "
         "Default: 0.5.",
@@ -131,7 +128,7 @@ Nu = Annotated[
 ]
 Epsilon = Annotated[
     float | None,
-    _option(
+    option(
         MODEL,
         "Half the width of the tube of svr, linear-svr and mkl-svr. Default: 0.1; "
         "0 for linear-svr.",
@@ -139,22 +136,20 @@ Epsilon = Annotated[
 ]
 Multiclass = Annotated[
     Literal["ovo", "ovr", "ecoc"] | None,
-    _option(
+    option(
         MODEL,
         "For several classes: pairs, one against the rest, or codes. Default: ovo; "
         "ovr for mkl, online and passive.",
     ),
 ]
-Probability = Annotated[
-    bool, _option(MODEL, "Fit probabilities, too.", "--probability")
-]
+Probability = Annotated[bool, option(MODEL, "Fit probabilities, too.", "--probability")]
 ClassWeight = Annotated[
     Literal["balanced"] | None,
-    _option(MODEL, "Give rare classes more weight. Default: equal weights."),
+    option(MODEL, "Give rare classes more weight. Default: equal weights."),
 ]
 Normal = Annotated[
     str | None,
-    _option(
+    option(
         MODEL,
         "For oneclass and svdd: fit only the rows of this class. Default: all rows.",
         metavar="CLASS",
@@ -162,7 +157,7 @@ Normal = Annotated[
 ]
 Norm = Annotated[
     float | None,
-    _option(
+    option(
         MODEL,
         "For mkl and mkl-svr: the norm p of the weights; 1 leaves few kernels. "
         "Default: 2.",
@@ -171,7 +166,7 @@ Norm = Annotated[
 ]
 Budget = Annotated[
     int | None,
-    _option(
+    option(
         MODEL,
         "For online and passive: the most rows to hold. Default: no limit for passive, "
         "and what --cache-size allows for online.",
@@ -180,7 +175,7 @@ Budget = Annotated[
 ]
 Tol = Annotated[
     float | None,
-    _option(
+    option(
         SOLVE,
         "How exact a solution must be: the largest KKT gap or, for mkl and linear "
         "machines, gap relative to the objective. Default: 0.001; 0.0001 for linear "
@@ -189,7 +184,7 @@ Tol = Annotated[
 ]
 MaxIter = Annotated[
     int | None,
-    _option(
+    option(
         SOLVE,
         "Largest number of steps. Default: 10 million or more; 1000 rounds for mkl, "
         "linear machines and passive.",
@@ -197,7 +192,7 @@ MaxIter = Annotated[
 ]
 CacheSize = Annotated[
     float | None,
-    _option(
+    option(
         SOLVE,
         "Megabytes of memory for kernel values. Default: up to a quarter of the free "
         "memory.",
@@ -205,7 +200,7 @@ CacheSize = Annotated[
 ]
 NJobs = Annotated[
     int | None,
-    _option(SOLVE, "Number of threads; -1 for all cores. Default: what BLAS may use."),
+    option(SOLVE, "Number of threads; -1 for all cores. Default: what BLAS may use."),
 ]
 Seed = Annotated[
     int,
@@ -218,7 +213,7 @@ Seed = Annotated[
 ]
 Search = Annotated[
     str | None,
-    _option(
+    option(
         CHECK,
         "Cross-validate all combinations and fit the best: names, or names with "
         "ranges, as in C,gamma or C=0.1:100,gamma=2^-9:2^3:4. LOW:HIGH goes in powers "
@@ -229,7 +224,7 @@ Search = Annotated[
 ]
 Figure = Annotated[
     Path | None,
-    _option(
+    option(
         CHECK,
         "Draw the scores of --search into this file, such as grid.png or grid.svg.",
         metavar="FILE",
@@ -237,7 +232,7 @@ Figure = Annotated[
 ]
 Folds = Annotated[
     int | None,
-    _option(
+    option(
         CHECK,
         "Cross-validate with N folds. Default: no folds; 5 with --search.",
         metavar="N",
@@ -245,14 +240,14 @@ Folds = Annotated[
 ]
 TestSize = Annotated[
     float | None,
-    _option(
+    option(
         CHECK,
         "Hold out this share, or number, of samples and score them. Default: none.",
     ),
 ]
 Strict = Annotated[
     bool,
-    _option(
+    option(
         CHECK,
         "Write nothing, and exit with code 1, if the fit does not converge.",
         "--strict",
@@ -267,12 +262,12 @@ def fit(
     earlier: Earlier = None,
     target: options.TargetName = None,
     drop: options.Drop = None,
-    format: options.Format = options.FormatChoice.auto,
-    header: options.Header = options.HeaderChoice.auto,
+    format: options.Format = "auto",
+    header: options.Header = "auto",
     categories: Categories = "refuse",
     samples: options.Samples = "X",
     size: options.Size = None,
-    colour: options.Colour = options.ColourChoice.auto,
+    colour: options.Colour = "auto",
     features: Features = "pixels",
     cell_size: CellSize = None,
     scale: Scale = "none",
@@ -350,14 +345,14 @@ def fit(
         _check_earlier(choices, cv, test_size, normal)
         check_apart(earlier, data)
     how = ReadOptions(
-        format.value,
+        format,
         target,
         drop=tuple(drop or ()),
-        header=header.value,
+        header=header,
         one_hot=categories == "one-hot",
         samples=samples,
         size=options.parse_size(size),
-        colour=colour.value,
+        colour=colour,
     )
     request = FitRequest(
         data, how, choices, out, cv, test_size, normal, strict, grid, earlier

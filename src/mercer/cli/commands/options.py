@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,51 +13,28 @@ from mercer.cli.failures import UsageFailure
 __all__ = [
     "AsJson",
     "Colour",
-    "ColourChoice",
     "DataFile",
     "Drop",
     "Force",
     "Format",
-    "FormatChoice",
     "Header",
-    "HeaderChoice",
     "ModelFile",
     "Quiet",
     "Samples",
     "Size",
     "TargetName",
+    "option",
     "parse_size",
 ]
 
 
-class FormatChoice(StrEnum):
-    """Formats of data."""
-
-    auto = "auto"
-    csv = "csv"
-    parquet = "parquet"
-    npz = "npz"
-    libsvm = "libsvm"
-    images = "images"
-
-
-class HeaderChoice(StrEnum):
-    """Whether a table begins with names."""
-
-    auto = "auto"
-    yes = "yes"
-    no = "no"
-
-
-class ColourChoice(StrEnum):
-    """Whether images are read in colour."""
-
-    auto = "auto"
-    grey = "grey"
-    rgb = "rgb"
-
-
 READ = "How the data are read"
+
+
+def option(panel: str, text: str, *names: str, metavar: str | None = None) -> Any:
+    """Return an option of a panel of the help; the parameter names it by default."""
+    return typer.Option(*names, rich_help_panel=panel, help=text, metavar=metavar)
+
 
 DataFile = Annotated[
     Path,
@@ -77,62 +53,42 @@ ModelFile = Annotated[
 ]
 TargetName = Annotated[
     str | None,
-    typer.Option(
-        "--target",
-        metavar="COL",
-        rich_help_panel=READ,
-        help="Column to learn, by name or by number from 1; in npz files an array. "
+    option(
+        READ,
+        "Column to learn, by name or by number from 1; in npz files an array. "
         "Default: labels of LIBSVM files, y of npz files, names of folders.",
+        metavar="COL",
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="COL",
-        rich_help_panel=READ,
-        help="Column to leave out; may be repeated. Default: none.",
-    ),
+    option(READ, "Column to leave out; may be repeated. Default: none.", metavar="COL"),
 ]
 Format = Annotated[
-    FormatChoice,
-    typer.Option(
-        "--format", rich_help_panel=READ, help="Format of the data; auto finds it out."
-    ),
+    Literal["auto", "csv", "parquet", "npz", "libsvm", "images"],
+    option(READ, "Format of the data; auto finds it out."),
 ]
 Header = Annotated[
-    HeaderChoice,
-    typer.Option(
-        "--header",
-        rich_help_panel=READ,
-        help="Whether a CSV begins with names; auto: if its first line has no number.",
+    Literal["auto", "yes", "no"],
+    option(
+        READ, "Whether a CSV begins with names; auto: if its first line has no number."
     ),
 ]
 Samples = Annotated[
     str,
-    typer.Option(
-        "--samples",
-        metavar="NAME",
-        rich_help_panel=READ,
-        help="Array of an npz file that has the samples.",
-    ),
+    option(READ, "Array of an npz file that has the samples.", metavar="NAME"),
 ]
 Size = Annotated[
     str | None,
-    typer.Option(
-        "--size",
+    option(
+        READ,
+        "Resize images to this size. Default: all sizes must agree.",
         metavar="WxH",
-        rich_help_panel=READ,
-        help="Resize images to this size. Default: all sizes must agree.",
     ),
 ]
 Colour = Annotated[
-    ColourChoice,
-    typer.Option(
-        "--colour",
-        rich_help_panel=READ,
-        help="Read images in grey or colour; auto: in grey if all are grey.",
-    ),
+    Literal["auto", "grey", "rgb"],
+    option(READ, "Read images in grey or colour; auto: in grey if all are grey."),
 ]
 Device = Annotated[
     str | None,

@@ -40,8 +40,8 @@ def predict(
         bool, typer.Option("--decision", help="Add columns of decision values.")
     ] = False,
     drop: options.Drop = None,
-    format: options.Format = options.FormatChoice.auto,
-    header: options.Header = options.HeaderChoice.auto,
+    format: options.Format = "auto",
+    header: options.Header = "auto",
     samples: options.Samples = "X",
     size: options.Size = None,
     device: options.Device = None,
@@ -73,9 +73,9 @@ def predict(
             f"--decision: {name} has no decision values. Leave --decision out."
         )
     how = ReadOptions(
-        format.value,
+        format,
         drop=tuple(drop or ()),
-        header=header.value,
+        header=header,
         samples=samples,
         size=parse_size(size),
         schema=found.schema,

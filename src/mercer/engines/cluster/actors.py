@@ -254,11 +254,16 @@ class ActorCarrier:
         """Wait until chunks are in memory; Dask computes lost ones again."""
         for k in numbers:
             future = self._chunks[k]
-            with suppress(Exception):  # the status says what has happened
-                wait([future])
-            if future.status == "error":
+            status: str | None = "pending"
+            # A chunk may be lost just after it was found: Dask then computes it again,
+            # or cancels it if there is nothing to compute it from.
+            while status not in ("finished", "cancelled", "error"):
+                with suppress(CancelledError):  # the status says so
+                    wait([future])
+                status = future.status
+            if status == "error":
                 future.result()
-            if future.status != "finished":
+            if status == "cancelled":
                 raise RuntimeError(
                     f"Chunk {k} of the samples is lost with the worker that had it, "
                     "and Dask cannot compute it again: it was sent to the cluster "

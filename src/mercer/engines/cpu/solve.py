@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
-from mercer.core.textbook import BY_ROWS, IN_MEMORY, held_rows
+from mercer.core.textbook import BY_ROWS, IN_MEMORY, by_rows, held_rows
 from mercer.engines.cpu.certificates import (
     certifying_bytes,
     exact_products,
@@ -549,7 +549,7 @@ def _by_rows(
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     steps = max_iter - task.n_iter
-    outcome = BY_ROWS[solver](
-        row, gram.diag[rows], task.problem, task.beta, task.f, tol, steps, stop
+    outcome = by_rows(
+        solver, row, gram.diag[rows], task.problem, task.beta, task.f, tol, steps, stop
     )
     task.note(outcome, tol)

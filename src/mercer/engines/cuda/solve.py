@@ -25,7 +25,7 @@ from mercer.engines.cpu.gram import WholeGram
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import MOST_STEPS, tries_single
 from mercer.engines.cuda.card import Card
-from mercer.engines.cuda.values import GivenValues, SampleValues, Values
+from mercer.engines.cuda.values import CardFit, GivenValues, SampleValues, Values
 from mercer.engines.cuda.whole import WholeSolver
 from mercer.engines.cuda.working_sets import WorkingSetSolver
 from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
@@ -137,18 +137,13 @@ class _OnCard:
                 "MB for it. Raise cache_size, or use solver='decompose'."
             )
         has_whole = rest >= 0 and settings.solver != "decompose"
+        fit = CardFit(values, tasks, max_iter, self._stop, self._progress)
         if has_whole and (settings.solver == "smo" or largest <= MOST_IN_A_BLOCK):
-            return WholeSolver(
-                values, tasks, max_iter, self._stop, self._progress,
-                spare // TIMES_THEIR_SIZE,
-            )  # fmt: skip
+            return WholeSolver(fit, spare // TIMES_THEIR_SIZE)
         # Problems that share samples share the kernel values of a whole matrix.
         is_shared = sum(len(task.f) for task in tasks) >= 2 * n
-        return WorkingSetSolver(
-            values, tasks, max_iter, self._stop, self._progress,
-            rest if has_whole and is_shared else budget,
-            is_whole=has_whole and is_shared,
-        )  # fmt: skip
+        is_whole = has_whole and is_shared
+        return WorkingSetSolver(fit, rest if is_whole else budget, is_whole=is_whole)
 
     def solve(self, tol: float) -> None:
         assert self._solver is not None

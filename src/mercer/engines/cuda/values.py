@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import isqrt
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import kernel_block, kernel_diagonal, parts, whole_gram
 from mercer.kernels.base import Kernel
 
-__all__ = ["GivenValues", "SampleValues", "Values", "stretches"]
+__all__ = ["CardFit", "GivenValues", "SampleValues", "Values", "stretches"]
 
 # Bytes of kernel values in double precision that certificates compute at once, at most.
 CERTIFIED_BYTES = 256 * 2**20
@@ -48,6 +48,17 @@ class Values(Protocol):
     def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
         """Write the values of some rows with stretches of columns to an array."""
         ...
+
+
+class CardFit(NamedTuple):
+    """What the solvers of a card are given of a fit."""
+
+    values: Values
+    tasks: list[Task]
+    max_iter: int  #: most steps of each task
+    stop: NDArray  #: ``stop[0]`` becomes 1 when the work is to end early
+    #: called with the tasks whenever they have come further
+    progress: Callable[[Sequence[Task]], None] | None = None
 
 
 def stretches(columns: NDArray) -> list[slice]:

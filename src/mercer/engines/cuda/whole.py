@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, certify
 from mercer.core.smo import POLISH, POLISHED, POLISHING_STEPS
-from mercer.engines.cpu.decompose import Task
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.launches import Launcher, Outcomes, Packed, group_sizes, pack
 from mercer.engines.cuda.products import product_with
-from mercer.engines.cuda.values import Values
+from mercer.engines.cuda.values import CardFit
 
 __all__ = ["Member", "PairSolver", "WholeSolver"]
 
@@ -141,32 +140,14 @@ class PairSolver:
 class WholeSolver:
     """Solves the tasks of a fit on the whole matrix.
 
-    Parameters
-    ----------
-    values : Values
-    tasks : list of Task
-    max_iter : int
-        Most steps of each task.
-    stop : array
-        ``stop[0]`` becomes 1 when the work is to end early.
-    progress : callable or None
-        It is called with the tasks after each launch.
-    part_bytes : int
-        Bytes of the matrix that are computed at once.
+    ``part_bytes`` are computed at once.
     """
 
-    def __init__(
-        self,
-        values: Values,
-        tasks: list[Task],
-        max_iter: int,
-        stop: NDArray,
-        progress: Callable[[Sequence[Task]], None] | None,
-        part_bytes: int,
-    ):
-        self._tasks, self._max_iter, self._progress = tasks, max_iter, progress
+    def __init__(self, fit: CardFit, part_bytes: int):
+        values, tasks = fit.values, fit.tasks
+        self._tasks, self._max_iter, self._progress = tasks, fit.max_iter, fit.progress
         matrix = values.whole(part_bytes)
-        self._solver = PairSolver(values.card, matrix, values.diag, stop)
+        self._solver = PairSolver(values.card, matrix, values.diag, fit.stop)
         self._members = [
             Member(
                 task.problem, task.gram_rows(np.arange(len(task.f))), task.beta, task.f

@@ -13,7 +13,6 @@ the card has found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from mercer.engines.cpu.decompose import INNER_TOLERANCE, Task
 from mercer.engines.cuda.launches import Launcher, group_sizes, pack
 from mercer.engines.cuda.pair import parts
 from mercer.engines.cuda.products import add_rows, compute_f, gather
-from mercer.engines.cuda.values import Values, stretches
+from mercer.engines.cuda.values import CardFit, Values, stretches
 
 __all__ = ["WorkingSetSolver"]
 
@@ -217,36 +216,20 @@ class WorkingSetSolver:
 
     Parameters
     ----------
-    values : Values
-    tasks : list of Task
-    max_iter : int
-        Most steps of each task.
-    stop : array
-        ``stop[0]`` becomes 1 when the work is to end early.
-    progress : callable or None
-        It is called with the tasks after each round.
+    fit : CardFit
     budget : int
         Bytes for rows and working sets, besides a whole matrix.
     is_whole : bool
         Whether rows are those of a whole matrix on the card.
     """
 
-    def __init__(
-        self,
-        values: Values,
-        tasks: list[Task],
-        max_iter: int,
-        stop: NDArray,
-        progress: Callable[[Sequence[Task]], None] | None,
-        budget: int,
-        is_whole: bool,
-    ):
+    def __init__(self, fit: CardFit, budget: int, is_whole: bool):
+        values, tasks, self._max_iter, self._stop, self._progress = fit
         self._values, self._tasks = values, tasks
-        self._max_iter, self._stop, self._progress = max_iter, stop, progress
         room = budget // ROOM_SHARE
         self._part_bytes = room // TIMES_THEIR_SIZE
         self._matrix = values.whole(self._part_bytes) if is_whole else None
-        self._launcher = Launcher(values.card, stop)
+        self._launcher = Launcher(values.card, self._stop)
         n_rows = max(len(task.f) for task in tasks)
         self._size, self._n_active = self._divide(n_rows, budget - room)
         for task in tasks:

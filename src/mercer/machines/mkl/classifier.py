@@ -11,14 +11,15 @@ from mercer.core.problem import DualProblem, c_svc
 from mercer.engines.cpu.solve import TaskSpec
 from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.mkl.multi_kernel import MultiKernelMachine
+from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import fit_method, stores_parameters
 
 __all__ = ["MKLClassifier"]
 
 
-@public("mercer")
+@public("mercer", SVC)
 class MKLClassifier(MultiKernelMachine, KernelClassifier):
     r"""Support vector classification that learns how to weigh several kernels.
 
@@ -71,8 +72,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Penalty of margin violations; a finite number > 0.
     weights : {"shared", "per-task"}, default="shared"
         Whether all machines have the same weights, or each has its own.
-    degree : int, default=3
-        Degree of the kernel "poly".
+    degree : as in :class:`~mercer.SVC`
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernels "rbf", "poly" and "sigmoid" that are given by name.
     coef0 : float, default=0.0
@@ -80,18 +80,12 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     multiclass : {"ovo", "ovr", "ecoc"}, default="ovr"
         One machine for each pair of classes, for each class against the rest, or for
         each column of an error-correcting output code.
-    decode : str, default="auto"
-        How decision values become a class, as for :class:`~mercer.SVC`.
-    code : str or array of shape (n_classes, n_tasks), default=None
-        For ECOC, as for :class:`~mercer.SVC`.
+    decode, code : as in :class:`~mercer.SVC`
     probability : bool, default=False
         Whether to fit what ``predict_proba`` needs: five more problems for each
         machine, with the kernel weights that were learnt from all samples. Class and
         sample weights count in the probabilities, as for :class:`~mercer.SVC`.
-    class_weight : dict or "balanced", default=None
-        Factors of C by class.
-    positive_weight : float or array of shape (n_classes,), default=1.0
-        For one-vs-rest: factor of C on the positive side.
+    class_weight, positive_weight : as in :class:`~mercer.SVC`
     tol : float, default=1e-3
         Largest duality gap at the end, as a fraction of the objective.
     cache_size : float or "auto", default="auto"
@@ -101,20 +95,13 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     max_iter : int, default=-1
         Largest number of rounds, in each of which all machines are solved or improved;
         -1 is 1000.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Whether ``decision_function`` has a column per class or per machine.
-    break_ties : bool, default=False
-        Whether ``predict`` breaks ties between votes by the decision values.
-    n_jobs : int, default=None
-        Number of threads; None uses as many as BLAS may use. The result does not depend
-        on it.
+    decision_function_shape, break_ties, n_jobs : as in :class:`~mercer.SVC`
     device : {"cpu", "cuda", "cuda:N"}, default="cpu"
         Where to compute: on the processor, or on a graphics card, the first one or
         number N. On a card, the matrices and the machines stay there if ``cache_size``,
         or what is free, allows it; the weights are found on the processor. If they do
         not fit, the card computes kernel values and the processor the rest.
-    verbose : bool or int, default=False
-        Whether to log progress.
+    verbose : as in :class:`~mercer.SVC`
     random_state : int, RandomState instance or None, default=None
         Seed of the folds of ``probability`` and of random codes.
 
@@ -125,21 +112,11 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
     kernel_ : Kernel or list of Kernel
         The weighted sum, without kernels of weight 0; one for each machine with
         ``weights="per-task"``.
-    classes_ : ndarray of shape (n_classes,)
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors, class by class.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-    n_support_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n_classes - 1, n_SV) or (n_tasks, n_SV)
-        Signed coefficients, as in :class:`~mercer.SVC`.
-    intercept_ : ndarray of shape (n_tasks,)
+    classes_, support_, support_vectors_, n_support_ : as in :class:`~mercer.SVC`
+    dual_coef_, intercept_ : as in :class:`~mercer.SVC`
     coef_ : ndarray of shape (n_tasks, n_features)
         Weights of the features, if only a linear kernel of all columns has a weight.
-    code_ : ndarray of shape (n_classes, n_tasks)
-        The side of each class in each machine: 1, -1, or 0 for neither.
-    probA_, probB_ : ndarray of shape (n_tasks,)
-        Parameters of the machines' sigmoids, with ``probability=True``.
-    class_weight_ : ndarray of shape (n_classes,)
+    code_, probA_, probB_, class_weight_ : as in :class:`~mercer.SVC`
     objective_ : float or ndarray of shape (n_tasks,)
         The dual objective, to be minimised, of all machines together; one for each
         machine with ``weights="per-task"``.
@@ -163,11 +140,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         Whether the problem is known to be convex, as in :class:`~mercer.SVC`. It is
         convex if all kernels are positive semi-definite. For "uniform" and "alignment"
         it is enough if the weighted sum is.
-    fit_status_ : int
-        0 if converged, 1 if not.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns in ``fit``, if all of them were strings.
+    fit_status_, n_features_in_, feature_names_in_ : as in :class:`~mercer.SVC`
     shape_fit_ : tuple of int
         Shape of the samples, or shape (n_kernels, n_samples, n_samples) of precomputed
         matrices.
@@ -214,6 +187,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         "weights": [StrOptions({"shared", "per-task"})],
     }
 
+    @stores_parameters
     def __init__(
         self,
         kernels: Any = ("linear", "poly", "rbf"),
@@ -243,33 +217,7 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.kernels = kernels
-        self.method = method
-        self.p = p
-        self.penalty = penalty
-        self.alignment = alignment
-        self.normalize = normalize
-        self.C = C
-        self.weights = weights
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.multiclass = multiclass
-        self.decode = decode
-        self.code = code
-        self.probability = probability
-        self.class_weight = class_weight
-        self.positive_weight = positive_weight
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:

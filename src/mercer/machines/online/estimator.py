@@ -33,7 +33,14 @@ from mercer.multiclass.decoding import most_voted, score_classes, votes_and_marg
 from mercer.runtime.progress import RelayProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
-from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
+from mercer.runtime.validation import (
+    QUIET,
+    as_dense,
+    check_finite,
+    fit_method,
+    frozen,
+    stores_parameters,
+)
 
 __all__ = ["OnlineSVC"]
 
@@ -41,7 +48,7 @@ __all__ = ["OnlineSVC"]
 CHUNK = 512
 
 
-@public("mercer")
+@public("mercer", SVC)
 class OnlineSVC(StreamClassifier):
     r"""Support vector classification, learnt sample by sample.
 
@@ -69,13 +76,7 @@ class OnlineSVC(StreamClassifier):
         samples, and removes samples that cannot become support vectors. "smo" holds all
         samples (within the budget); after each call, and after every 512 samples of a
         larger call, no pair of them violates by more than ``tol``.
-    degree : int, default=3
-        Degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        Coefficient of the kernels "rbf", "poly" and "sigmoid". "scale" takes the
-        variance of the samples in the first call; a number is better for a stream.
-    coef0 : float, default=0.0
-        Constant of the kernels "poly" and "sigmoid".
+    degree, gamma, coef0 : as in :class:`~mercer.SVC`
     multiclass : {"ovr", "ovo"}, default="ovr"
         One machine for each class against the rest, or for each pair of classes.
     tol : float, default=1e-3
@@ -114,38 +115,26 @@ class OnlineSVC(StreamClassifier):
         Limit on the steps of each solution over the held samples; -1 is ten million.
     n_jobs : int, default=None
         Number of threads, which share the machines; None uses as many as BLAS may use.
-    verbose : bool or int, default=False
-        Whether to log progress.
+    verbose : as in :class:`~mercer.SVC`
     random_state : int, RandomState instance or None, default=None
         Seed of ``selection``.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    class_weight_ : ndarray of shape (n_classes,)
-    code_ : ndarray of shape (n_classes, n_tasks)
-        The side of each class in each machine: 1, -1, or 0 for neither.
-    kernel_ : Kernel
-        The kernel with the values of its parameters.
+    classes_, class_weight_, code_, kernel_ : as in :class:`~mercer.SVC`
     samples_ : ndarray or CSR matrix of shape (n_held, n_features)
         The held samples.
     labels_ : ndarray of shape (n_held,)
         The classes of the held samples.
     support_ : ndarray of shape (n_SV,)
         Indices of the support vectors among the held samples, class by class.
-    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
-    n_support_ : ndarray of shape (n_classes,)
+    support_vectors_, n_support_ : as in :class:`~mercer.SVC`
     dual_coef_ : ndarray of shape (n_tasks, n_SV)
-    intercept_ : ndarray of shape (n_tasks,)
-    coef_ : ndarray of shape (n_tasks, n_features)
-        Weights of the features, for the linear kernel.
-    objective_ : ndarray of shape (n_tasks,)
-        The dual objective, to be minimised, of each machine.
+    intercept_, coef_, objective_ : as in :class:`~mercer.SVC`
     dual_gap_ : ndarray of shape (n_tasks,)
         Primal minus dual objective, over the members of each machine; infinite where
         the problem is not convex.
-    is_convex_ : bool or None
-        Whether the problems are known to be convex, as in :class:`~mercer.SVC`.
+    is_convex_ : as in :class:`~mercer.SVC`
     kkt_gap_ : ndarray of shape (n_tasks,)
         Largest violation of the optimality conditions by a pair of these members.
     n_iter_ : ndarray of shape (n_tasks,)
@@ -201,6 +190,7 @@ class OnlineSVC(StreamClassifier):
         "max_iter": [Interval(Integral, -1, None, closed="left")],
     }
 
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -225,28 +215,7 @@ class OnlineSVC(StreamClassifier):
         n_jobs: int | None = None,
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.C = C
-        self.kernel = kernel
-        self.method = method
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.multiclass = multiclass
-        self.tol = tol
-        self.n_reprocess = n_reprocess
-        self.selection = selection
-        self.n_candidates = n_candidates
-        self.fraction = fraction
-        self.duplicates = duplicates
-        self.budget = budget
-        self.cache_size = cache_size
-        self.batch_weight = batch_weight
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineSVC:

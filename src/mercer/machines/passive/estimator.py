@@ -27,7 +27,14 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import QUIET, as_dense, check_finite, fit_method, frozen
+from mercer.runtime.validation import (
+    QUIET,
+    as_dense,
+    check_finite,
+    fit_method,
+    frozen,
+    stores_parameters,
+)
 
 __all__ = ["PassiveAggressiveClassifier"]
 
@@ -177,6 +184,7 @@ class PassiveAggressiveClassifier(StreamClassifier):
         "shuffle": ["boolean"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -200,27 +208,7 @@ class PassiveAggressiveClassifier(StreamClassifier):
         n_jobs: int | None = None,
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.C = C
-        self.variant = variant
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.intercept_share = intercept_share
-        self.multiclass = multiclass
-        self.average = average
-        self.budget = budget
-        self.removal = removal
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     @fit_method
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -6,9 +6,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import mercer
 from mercer import SVC
@@ -25,23 +26,29 @@ from mercer.plots import (
 )
 from mercer.plots.rendering import inline_svg
 from mercer.studies.choices import choose
-from mercer.studies.ecoc_digits.models import decide, digits, share_alone, tuned
+from mercer.studies.ecoc_digits.models import (
+    decide,
+    digits,
+    settings,
+    share_alone,
+    tuned,
+)
 from mercer.studies.ecoc_digits.protocol import GRIDS, SIZES
 from mercer.studies.ecoc_digits.published import SECONDS
 from mercer.studies.ecoc_digits.solvers import compare_solvers
 from mercer.studies.features import digit_features, feature_words, mean_distance
-from mercer.studies.measures import percent, timed_fit
+from mercer.studies.measures import Fitted, percent, timed_fit
 from mercer.studies.panels import curves_panel, plane_panel
 from mercer.studies.results import Figure, Finding, Item, Row, Unavailable
-from mercer.studies.study import Run, Step
-from mercer.studies.verdicts import judge_accuracy
+from mercer.studies.study import Run, Step, shared
+from mercer.studies.verdicts import all_of, judge_accuracy
 
 __all__ = ["make_steps"]
 
 
 def search(run: Run) -> Iterator[Item]:
     """Draw the search by cross-validation on training images."""
-    choice = tuned(run, "Gaussian", 2000)[1]
+    choice = tuned(run, "Gaussian", 2000)
     gammas, Cs = GRIDS["Gaussian"]["gamma"], GRIDS["Gaussian"]["C"]
     by_place = {(s["gamma"], s["C"]): score for s, score in choice.table}
     values = np.array([[by_place[g, C] for C in Cs] for g in gammas])
@@ -75,46 +82,60 @@ def pictures(run: Run) -> Iterator[Item]:
     yield Figure("digits", "Eight of the training images and their classes.", (drawn,))
 
 
+class Compared(NamedTuple):
+    """All ways from two to ten classes, for one size and one kernel."""
+
+    found: dict[str, float]  #: percentages, by column
+    ova: NDArray  #: what one-vs-all predicts
+    ecoc: NDArray  #: what the printed code predicts
+    fits: tuple[Fitted, ...]  #: one-vs-all, the printed code and the Hadamard code
+
+
+@shared
+def compared(run: Run, n: int, kernel: str) -> Compared:
+    """Fit and score all ways, for one size and one kernel."""
+    data = digits(run)
+    X, y = data.X[:n], data.y[:n]
+
+    def fit(params: dict[str, Any], **more: Any) -> Any:
+        return timed_fit(SVC(**params, solver="smo", **more), X, y)
+
+    alone = settings(run, kernel, n, share_alone)
+    ova = fit(alone, multiclass="ovr", decode="barycentre")
+    params = settings(run, kernel, n)
+    printed = fit(params, multiclass="ecoc", code="dietterich15", decode="hamming")
+    simplex = fit(params, multiclass="ecoc", code="hadamard", decode="hamming")
+    fits = (ova, printed, simplex)
+    by_ova, by_printed, by_simplex = (f.model.predict(data.X_test) for f in fits)
+    simplex.model.decode = "loss"
+    found = {
+        "barycentre": percent(by_ova, data.y_test),
+        "ecoc": percent(by_printed, data.y_test),
+        "hadamard": percent(by_simplex, data.y_test),
+        "margin": percent(decide(ova.model, data.X_test).argmax(axis=1), data.y_test),
+        "unique": 100 * share_alone(ova.model, data.X_test, data.y_test),
+        "loss": percent(simplex.model.predict(data.X_test), data.y_test),
+    }
+    # Without the models, which are large.
+    kept = tuple(fitted._replace(model=None) for fitted in fits)
+    return Compared(found, by_ova, by_printed, kept)
+
+
 def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
     """Score all ways from two to ten classes, for one size and one kernel."""
     data = digits(run)
     if n > len(data.y):
         run.data.require_full()
         raise Unavailable(f"There are {len(data.y):,} training images, not {n:,}.")
-    X, y = data.X[:n], data.y[:n]
-
-    def fit(params: dict[str, Any], **more: Any) -> Any:
-        return timed_fit(SVC(**params, solver="smo", **more), X, y)
-
-    alone = tuned(run, kernel, n, share_alone)[0]
-    ova = fit(alone, multiclass="ovr", decode="barycentre")
-    params = tuned(run, kernel, n)[0]
-    printed = fit(params, multiclass="ecoc", code="dietterich15", decode="hamming")
-    simplex = fit(params, multiclass="ecoc", code="hadamard", decode="hamming")
-    found = {
-        "barycentre": percent(ova.model.predict(data.X_test), data.y_test),
-        "ecoc": percent(printed.model.predict(data.X_test), data.y_test),
-        "hadamard": percent(simplex.model.predict(data.X_test), data.y_test),
-    }
-    values = decide(ova.model, data.X_test)
-    found["margin"] = percent(values.argmax(axis=1), data.y_test)
-    found["unique"] = 100 * share_alone(ova.model, data.X_test, data.y_test)
-    simplex.model.decode = "loss"
-    found["loss"] = percent(simplex.model.predict(data.X_test), data.y_test)
-    kept = run.share("predictions", dict)
-    kept[n, kernel] = {
-        "one-vs-all": ova.model.predict(data.X_test),
-        "ECOC": printed.model.predict(data.X_test),
-        **found,
-    }
-    fits = (ova, printed, simplex)
+    found, _, _, fits = compared(run, n, kernel)
+    ova, printed, simplex = fits
     yield Row(
         f"accuracy {kernel}",
         f"n = {n:,}",
         found,
         len(data.y_test),
         seconds=sum(fit.seconds for fit in fits),
-        gap=max(fit.gap for fit in fits),
+        gap=max(fit.gap or 0.0 for fit in fits),
         converged=all(fit.converged for fit in fits),
     )
     hours = SECONDS[kernel] if n == SIZES[-1] else None
@@ -133,16 +154,12 @@ def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
 def every_size(run: Run, sizes: tuple[int, ...]) -> Iterator[Item]:
     """Draw all accuracies over n, and judge whether ECOC always beats one-vs-all."""
     data = digits(run)
-    kept = run.share("predictions", dict)
     sizes = tuple(n for n in sizes if n <= len(data.y))
-    for n in sizes:
-        for kernel in GRIDS:
-            if (n, kernel) not in kept:  # an earlier run has stored these rows
-                list(classify(run, n, kernel))
+    kept = {(n, k): compared(run, n, k) for n in sizes for k in GRIDS}
     panels = []
     for kernel in GRIDS:
         curves = {
-            words: (sizes, [kept[n, kernel][column] for n in sizes])
+            words: (sizes, [kept[n, kernel].found[column] for n in sizes])
             for column, words in (
                 ("unique", "one-vs-all, unique"),
                 ("barycentre", "one-vs-all, barycentre"),
@@ -161,21 +178,21 @@ def every_size(run: Run, sizes: tuple[int, ...]) -> Iterator[Item]:
         f"accuracy {list(GRIDS)[-1]}",
     )
     judged = [
-        judge_accuracy("", k["ECOC"], k["one-vs-all"], data.y_test, "").holds
-        for k in (kept[n, kernel] for n in sizes for kernel in GRIDS)
+        judge_accuracy("", own.ecoc, own.ova, data.y_test, "").holds
+        for own in kept.values()
     ]
     told = "; ".join(
         f"{kernel}: "
         + ", ".join(
-            f"{kept[n, kernel]['ecoc']:.1f} against "
-            f"{kept[n, kernel]['barycentre']:.1f} at {n:,}"
+            f"{kept[n, kernel].found['ecoc']:.1f} against "
+            f"{kept[n, kernel].found['barycentre']:.1f} at {n:,}"
             for n in sizes
         )
         for kernel in GRIDS
     )
     yield Finding(
         "ECOC performs better than one-vs-all for training sets of any size.",
-        True if all(judged) else False if False in judged else None,
+        all_of(judged),
         f"ECOC as printed against one-vs-all with barycentres, {told}.",
         f"McNemar’s test at each size: {judged.count(True)} of {len(judged)} "
         f"comparisons favour ECOC with p < 0.05, {judged.count(False)} favour "
@@ -198,7 +215,7 @@ def claims(run: Run) -> Iterator[Item]:
     )
     data = digits(run)
     few, many = (min(2000, len(data.y) // 2), len(data.y))
-    model = SVC(**tuned(run, "linear", 2000)[0], multiclass="ovr")
+    model = SVC(**settings(run, "linear", 2000), multiclass="ovr")
     found = [
         model.fit(data.X[:n], data.y[:n]).predict(data.X_test) for n in (few, many)
     ]
@@ -219,7 +236,7 @@ def measure(run: Run, kernel: str) -> Iterator[Item]:
     """Measure the solvers over n on the first column of the code: even against odd."""
     data = digits(run)
     sizes = run.pick((500, 1000, 2000, 4000), (250, 500, 1000, 2000), (60, 120, 240))
-    params = tuned(run, kernel, 2000)[0]
+    params = settings(run, kernel, 2000)
     even = data.y % 2 == 0
     yield from compare_solvers(kernel, params, data.X, even, sizes, run.seed)
 
@@ -227,7 +244,7 @@ def measure(run: Run, kernel: str) -> Iterator[Item]:
 def files(run: Run) -> Iterator[Item]:
     """Save a model, load it, and compare its answers."""
     data, n = digits(run), run.pick(2000, 2000, 300)
-    params = tuned(run, "Gaussian", n)[0]
+    params = settings(run, "Gaussian", n)
     model = SVC(**params, multiclass="ecoc", code="dietterich15")
     model.fit(data.X[:n], data.y[:n])
     with tempfile.TemporaryDirectory() as folder:
@@ -275,37 +292,26 @@ def toys(run: Run) -> Iterator[Item]:
 def best(run: Run) -> Iterator[Item]:
     """Go beyond the report: the same pixels with a better code, and gradients."""
     data = digits(run)
-    X, y, X_test, y_test = data
-    params = tuned(run, "Gaussian", len(y))[0]
-    model = SVC(**params, solver="smo", multiclass="ecoc", code="hadamard")
-    fitted = timed_fit(model, X, y)
-    values = {"test": percent(fitted.model.predict(X_test), y_test), "n": len(y)}
-    yield Row(
-        "best",
-        "Ten digits, pixels: Gaussian, Hadamard code, decoded by loss",
-        values,
-        len(y_test),
-        **fitted.facts,
-        key="best",
-    )
-    features = digit_features()
-    F, F_test = features.fit_transform(X * 255), features.transform(X_test * 255)
+    y, features = data.y, digit_features()
+    F = features.fit_transform(data.X * 255)
+    F_test = features.transform(data.X_test * 255)
     n, unit = run.pick(3000, 2000, 300), 1 / mean_distance(F)
     grid: dict[str, list] = {"gamma": [unit, 2 * unit], "C": [2, 5]}
-    choice = choose(SVC(), grid, F[:n], y[:n], 3)
-    fitted = timed_fit(
-        SVC(**choice.settings, solver="smo", multiclass="ecoc", code="hadamard"), F, y
-    )
-    values = {"test": percent(fitted.model.predict(F_test), y_test), "n": len(y)}
-    yield Row(
-        "best",
-        f"Ten digits, {feature_words(features)}: Gaussian, Hadamard code, decoded by "
-        "loss",
-        values,
-        len(y_test),
-        **fitted.facts,
-        key="best",
-    )
+    by_gradients = choose(SVC(), grid, F[:n], y[:n], 3).settings
+    for words, params, X, X_test in (
+        ("pixels", settings(run, "Gaussian", len(y)), data.X, data.X_test),
+        (feature_words(features), by_gradients, F, F_test),
+    ):
+        model = SVC(**params, solver="smo", multiclass="ecoc", code="hadamard")
+        fitted = timed_fit(model, X, y)
+        yield Row(
+            "best",
+            f"Ten digits, {words}: Gaussian, Hadamard code, decoded by loss",
+            {"test": percent(model.predict(X_test), data.y_test), "n": len(y)},
+            len(data.y_test),
+            **fitted.facts,
+            key="best",
+        )
 
 
 def make_steps(run: Run) -> list[Step]:

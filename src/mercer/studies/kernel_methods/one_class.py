@@ -22,18 +22,13 @@ def balls(run: Run) -> Iterator[Item]:
     X, y = make_moons(run.pick(200, 200, 80), noise=0.12, random_state=run.seed)
     X_new, y_new = make_moons(2000, noise=0.12, random_state=run.seed + 1)
     own, n = X[y == 0], int((y == 0).sum())
-    gamma = 1.5
-    hard = SVDD(kernel="rbf", gamma=gamma)
-    soft = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n))
-    wide = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=0.02)
-    narrow = SVDD(kernel="rbf", gamma=gamma, C=1 / (0.1 * n), offset=-0.02)
-    single = OneClassSVM(kernel="rbf", gamma=gamma, nu=0.1)
+    gamma, C = 1.5, 1 / (0.1 * n)
     ways = {
-        "SVDD, hard": hard,
-        "SVDD, soft": soft,
-        "SVDD, soft, wider": wide,
-        "SVDD, soft, narrower": narrow,
-        "one-class SVM": single,
+        "SVDD, hard": SVDD(gamma=gamma),
+        "SVDD, soft": SVDD(gamma=gamma, C=C),
+        "SVDD, soft, wider": SVDD(gamma=gamma, C=C, offset=0.02),
+        "SVDD, soft, narrower": SVDD(gamma=gamma, C=C, offset=-0.02),
+        "one-class SVM": OneClassSVM(gamma=gamma, nu=0.1),
     }
     panels = []
     for name, model in ways.items():

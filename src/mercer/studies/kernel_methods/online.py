@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from mercer import SVC, OnlineSVC, PassiveAggressiveClassifier
 from mercer.datasets import make_moons, noisy_stream
@@ -47,6 +48,11 @@ def learn(model: Any, X: NDArray, y: NDArray, group: int) -> Any:
     return model
 
 
+def learnt(model: Any, X: NDArray, y: NDArray, group: int = 1) -> Any:
+    """Return a copy of the model that has learnt all samples once."""
+    return learn(clone(model), X, y, group)
+
+
 def control(run: Run) -> Iterator[Item]:
     """Draw the samples, with and without noise, and a machine that sees all at once."""
     X, y, X_test, y_test = stream(run)
@@ -76,15 +82,9 @@ def passive(run: Run) -> Iterator[Item]:
     panels: list[str] = []
     for variant, name in VARIANTS.items():
         for kernel in (None, "rbf"):
-
-            def make(variant: str = variant, kernel: str | None = kernel) -> Any:
-                return PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
-
-            def by_sample(make: Any = make) -> Any:
-                return learn(make(), X, y, 1)
-
-            seconds, model = timed(by_sample)
-            grouped = learn(make(), X, y, GROUP)
+            fresh = PassiveAggressiveClassifier(0.1, variant, kernel, gamma=0.3)
+            seconds, model = timed(learnt, fresh, X, y)
+            grouped = learnt(fresh, X, y, GROUP)
             values = {
                 "train": percent(model.predict(X), y),
                 "test": percent(model.predict(X_test), y_test),
@@ -104,42 +104,41 @@ def passive(run: Run) -> Iterator[Item]:
         tuple(panels),
         "passive",
     )
+    yield from effect_of_C(run)
+
+
+def effect_of_C(run: Run) -> Iterator[Item]:
+    """Draw what C does to the relaxed updates, and judge where they tend to."""
+    X, y, X_test, y_test = stream(run)
+
+    def after(C: float, variant: str) -> Any:
+        return learn(PassiveAggressiveClassifier(C, variant), X, y, 1)
+
+    draw = DecisionRegionsDisplay.from_estimator
     panels = [
-        plane_panel(
-            draw,
-            learn(PassiveAggressiveClassifier(C, "pa2"), X, y, 1),
-            X,
-            y,
-            title=f"second relaxation, C = {C:g}",
-        )
+        plane_panel(draw, after(C, "pa2"), X, y, title=f"second relaxation, C = {C:g}")
         for C in (0.01, 0.1, 1.0, 10.0)
     ]
     yield Figure(
         "passive-C", "The second relaxation for several C.", tuple(panels), "passive"
     )
     Cs = (0.001, 0.01, 0.1, 1.0, 10.0)[:: run.pick(1, 1, 4)]
-    by_C = {
-        VARIANTS[variant]: [
-            percent(
-                learn(PassiveAggressiveClassifier(C, variant), X, y, 1).predict(X_test),
-                y_test,
-            )
-            for C in Cs
-        ]
+    curves = {
+        VARIANTS[variant]: (
+            Cs,
+            [percent(after(C, variant).predict(X_test), y_test) for C in Cs],
+        )
         for variant in ("pa1", "pa2")
     }
-    curves = {name: (Cs, scores) for name, scores in by_C.items()}
     yield Figure(
         "passive-curve",
         f"Accuracy of both relaxations on {len(y_test)} test samples against C.",
         (curves_panel(curves, "C", "test %", "The effect of C", log_x=True),),
         "passive",
     )
-    free = learn(PassiveAggressiveClassifier(1.0, "pa"), X, y, 1)
-    large = learn(PassiveAggressiveClassifier(1e9, "pa2"), X, y, 1)
-    apart = np.abs(
-        free.decision_function(X_test) - large.decision_function(X_test)
-    ).max()
+    free, large = after(1.0, "pa"), after(1e9, "pa2")
+    values = [model.decision_function(X_test) for model in (free, large)]
+    apart = np.abs(values[0] - values[1]).max()
     yield Finding(
         "As C grows the relaxed updates tend to the classic one.",
         bool(apart < 1e-3),
@@ -172,14 +171,11 @@ def online_machines(run: Run) -> Iterator[Item]:
     for n in sizes:
         X, y, X_test, y_test = moons(run, n)
         for name, how in ways.items():
-
-            def work(X: Any = X, y: Any = y, how: Any = how) -> Any:
-                if how is None:
-                    return SVC(C=1.0, gamma=1.0).fit(X, y)
+            if how is None:
+                seconds, model = timed(SVC(C=1.0, gamma=1.0).fit, X, y)
+            else:
                 method, part = how
-                return taught(X, y, first=int(part * len(y)), method=method)
-
-            seconds, model = timed(work)
+                seconds, model = timed(taught, X, y, int(part * len(y)), method)
             train[name].append(seconds)
             seconds, predicted[name] = timed(model.predict, X_test)
             infer[name].append(seconds)
@@ -264,11 +260,7 @@ def best(run: Run) -> Iterator[Item]:
     X, y, X_test, y_test = moons(run, run.pick(1000, 1000, 100))
     grid: dict[str, list] = {"gamma": [0.3, 1.0, 3.0], "C": [0.3, 1, 10]}
     choice = choose(SVC(), grid, X, y, 5)
-
-    def work() -> OnlineSVC:
-        return taught(X, y, method="lasvm", **choice.settings)
-
-    seconds, model = timed(work)
+    seconds, model = timed(taught, X, y, **choice.settings)
     values = {
         "test": percent(model.predict(X_test), y_test),
         "setting": str(choice),

@@ -30,7 +30,7 @@ from mercer.studies.mnist_kernels.protocol import (
     STEPS,
     TIGHT,
 )
-from mercer.studies.study import Run
+from mercer.studies.study import Run, shared
 
 __all__ = [
     "Chosen",
@@ -45,14 +45,11 @@ __all__ = [
 ]
 
 
+@shared
 def images(run: Run) -> Images:
     """Return 500 images of each digit and the official test images, or fewer."""
-
-    def make() -> Images:
-        n_train, n_test = run.pick((500, 10_000), (400, 100), (20, 10))
-        return run.data.balanced(n_train, n_test)
-
-    return run.share("images", make)
+    n_train, n_test = run.pick((500, 10_000), (400, 100), (20, 10))
+    return run.data.balanced(n_train, n_test)
 
 
 class Chosen(NamedTuple):
@@ -63,36 +60,33 @@ class Chosen(NamedTuple):
     table: list[tuple[str, float, bool]]
 
 
+@shared
 def chosen(run: Run) -> Chosen:
     """Choose clean-up and cells by three folds of training images."""
+    data = images(run)
+    n = run.pick(2000, 2000, 100)
+    rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
 
-    def make() -> Chosen:
-        data = images(run)
-        n = run.pick(2000, 2000, 100)
-        rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
+    def score(kernel: str, clean: tuple[str, ...], cells: tuple[int, int]) -> float:
+        F = cleaning(clean, cells).fit_transform(data.X[rows])
+        K = gram_matrix(parse(kernel), F)
+        model = SVC(C=C_MINUS, kernel="precomputed")
+        return cross_validate(run, model, K, data.y[rows], 3)
 
-        def score(kernel: str, clean: tuple[str, ...], cells: tuple[int, int]) -> float:
-            F = cleaning(clean, cells).fit_transform(data.X[rows])
-            K = gram_matrix(parse(kernel), F)
-            model = SVC(C=C_MINUS, kernel="precomputed")
-            return cross_validate(run, model, K, data.y[rows], 3)
-
-        cleans = {clean: score(K1, clean, CELLS[0]) for clean in CLEAN_CANDIDATES}
-        best = max(cleans, key=cleans.__getitem__)
-        sizes = {cells: score(K2, best, cells) for cells in CELLS}
-        finest = max(sizes, key=sizes.__getitem__)
-        table = [
-            (f"clean-up: {', '.join(clean) or 'none'}", value, clean == best)
-            for clean, value in cleans.items()
-        ]
-        table += [
-            (f"HOG: cells of {side} pixels, {bins} directions", value, cells == finest)
-            for cells, value in sizes.items()
-            for side, bins in [cells]
-        ]
-        return Chosen(best, finest, table)
-
-    return run.share("chosen", make)
+    cleans = {clean: score(K1, clean, CELLS[0]) for clean in CLEAN_CANDIDATES}
+    best = max(cleans, key=cleans.__getitem__)
+    sizes = {cells: score(K2, best, cells) for cells in CELLS}
+    finest = max(sizes, key=sizes.__getitem__)
+    table = [
+        (f"clean-up: {', '.join(clean) or 'none'}", value, clean == best)
+        for clean, value in cleans.items()
+    ]
+    table += [
+        (f"HOG: cells of {side} pixels, {bins} directions", value, cells == finest)
+        for cells, value in sizes.items()
+        for side, bins in [cells]
+    ]
+    return Chosen(best, finest, table)
 
 
 def cleaning(clean: tuple[str, ...], cells: tuple[int, int]) -> Pipeline:
@@ -104,14 +98,13 @@ def cleaning(clean: tuple[str, ...], cells: tuple[int, int]) -> Pipeline:
 
 def features(run: Run, clean: tuple[str, ...]) -> tuple[Any, Any]:
     """Return training and test images after clean-up, as pixels and as HOG."""
-    found = chosen(run)
-    own = found.clean if clean == CHOSEN else clean
+    return _cleaned(run, chosen(run).clean if clean == CHOSEN else clean)
 
-    def make() -> tuple[Any, Any]:
-        data, pipeline = images(run), cleaning(own, found.cells)
-        return pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
 
-    return run.share(f"features {own}", make)
+@shared
+def _cleaned(run: Run, clean: tuple[str, ...]) -> tuple[Any, Any]:
+    data, pipeline = images(run), cleaning(clean, chosen(run).cells)
+    return pipeline.fit_transform(data.X), pipeline.transform(data.X_test)
 
 
 def one_vs_rest(run: Run, beta: float, **more: Any) -> SVC:
@@ -141,28 +134,23 @@ class Scored(NamedTuple):
     fitted: Fitted
 
 
+@shared
 def scored(run: Run, label: str) -> Scored:
     """Score one kernel: Acc1 by five folds, Acc2 on test images."""
-
-    def make() -> Scored:
-        entry, data = ENTRIES[label], images(run)
-        X, X_test = features(run, entry.clean)
-        kernel = parse(entry.kernel)
-        K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
-        limits = LIMITS if entry.note is LINEAR_NOTE else {}
-        model = one_vs_rest(run, entry.beta, **limits)
-        acc1 = cross_validate(run, model, K, data.y)
-        if not limits:
-            model.set_params(
-                tol=TIGHT
-            )  # so that the gap of the final machines is small
-        fitted = timed_fit(model, K, data.y)
-        found = model.predict(K_test)
-        # Without the model, whose kernel matrix is large.
-        kept = fitted._replace(model=None)
-        return Scored(acc1, percent(found, data.y_test), found, kept)
-
-    return run.share(f"scored {label}", make)
+    entry, data = ENTRIES[label], images(run)
+    X, X_test = features(run, entry.clean)
+    kernel = parse(entry.kernel)
+    K, K_test = gram_matrix(kernel, X), gram_matrix(kernel, X_test, X)
+    limits = LIMITS if entry.note is LINEAR_NOTE else {}
+    model = one_vs_rest(run, entry.beta, **limits)
+    acc1 = cross_validate(run, model, K, data.y)
+    if not limits:
+        model.set_params(tol=TIGHT)  # so that the gap of the final machines is small
+    fitted = timed_fit(model, K, data.y)
+    found = model.predict(K_test)
+    # Without the model, whose kernel matrix is large.
+    kept = fitted._replace(model=None)
+    return Scored(acc1, percent(found, data.y_test), found, kept)
 
 
 def many_kernels(run: Run, penalty: float, **more: Any) -> mercer.MKLClassifier:
@@ -183,21 +171,18 @@ def many_kernels(run: Run, penalty: float, **more: Any) -> mercer.MKLClassifier:
     )
 
 
+@shared
 def chosen_penalty(run: Run) -> tuple[float, dict[float, float]]:
     """Choose λ of MKL by three folds of training images; return it and all scores."""
-
-    def make() -> tuple[float, dict[float, float]]:
-        data, (X, _) = images(run), features(run, CHOSEN)
-        n = run.pick(1500, 1000, 60)
-        rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
-        y, scores = data.y[rows], {}
-        for penalty in PENALTIES:
-            found = np.empty_like(y)
-            for train, test in stratified_folds(y, 3, random_state=run.seed):
-                model = many_kernels(run, penalty, decode="margin")
-                model.fit(X[rows[train]], y[train])
-                found[test] = model.predict(X[rows[test]])
-            scores[penalty] = percent(found, y)
-        return max(scores, key=scores.__getitem__), scores
-
-    return run.share("penalty", make)
+    data, (X, _) = images(run), features(run, CHOSEN)
+    n = run.pick(1500, 1000, 60)
+    rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
+    y, scores = data.y[rows], {}
+    for penalty in PENALTIES:
+        found = np.empty_like(y)
+        for train, test in stratified_folds(y, 3, random_state=run.seed):
+            model = many_kernels(run, penalty, decode="margin")
+            model.fit(X[rows[train]], y[train])
+            found[test] = model.predict(X[rows[test]])
+        scores[penalty] = percent(found, y)
+    return max(scores, key=scores.__getitem__), scores

@@ -44,7 +44,7 @@ from mercer.studies.mnist_kernels.protocol import (
 from mercer.studies.recipes import DRAWING_CHANGES, DRAWINGS, choose_recipe
 from mercer.studies.results import Figure, Finding, Item, Row
 from mercer.studies.study import Run, Step
-from mercer.studies.verdicts import LEVEL, judge_accuracy, judge_time
+from mercer.studies.verdicts import LEVEL, all_of, judge_accuracy, judge_time
 
 __all__ = ["make_steps"]
 
@@ -160,7 +160,7 @@ def judge_easiest(digits: Sequence[int], found: NDArray, truth: NDArray) -> Find
         told.append(f"{digit}: {100 * errors / size:.2f} % (p = {p:.2g})")
     return Finding(
         "Some classes are more distinctive than others: 0, 1 and 3.",
-        True if all(easier) else False if False in easier else None,
+        all_of(easier),
         f"Errors by digit: {', '.join(told)}; the other seven digits: "
         f"{100 * k / n:.2f} %.",
         "Fisher’s exact test of each digit against the other seven; the claim holds if "
@@ -357,22 +357,10 @@ def tell_best(run: Run, key: str, sets: Sequence[Images], splits: Iterable) -> R
     for own in sets:
         fitted = timed_fit(chosen.recipe.machine(run.seed), own.X, own.y)
         scores.append(percent(fitted.model.predict(own.X_test), own.y_test))
-    values = {
-        "validation": chosen.score,
-        "acc2": float(np.mean(scores)),
-        "n": len(data.y),
-        "setting": str(chosen.recipe),
-    }
     drawn = f", mean of {len(sets)} draws" if len(sets) > 1 else ""
-    return Row(
-        "best",
-        f"MNIST, {len(data.y):,} images{drawn}: RBF on {chosen.recipe.described}",
-        values,
-        {"validation": chosen.n_scored, "acc2": len(data.y_test)},
-        **fitted.facts,
-        note=chosen.told,
-        key=key,
-    )
+    label = f"MNIST, {len(data.y):,} images{drawn}"
+    values = {"acc2": float(np.mean(scores)), "n": len(data.y)}
+    return chosen.row(label, values, len(data.y_test), fitted, key)
 
 
 def make_steps(run: Run) -> list[Step]:

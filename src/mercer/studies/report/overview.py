@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ def draw_overview(points: Sequence[Point], narrow: bool = False) -> str:
 
     The axis is linear near 0 and logarithmic far from it. Each study has its part, in
     which the largest difference comes first. With ``narrow`` the image is tall, for
-    small screens.
+    small screens: values run from left to right, and not from bottom to top.
     """
     ordered = [
         (study, sorted(own, key=lambda point: -point.comparison.difference))
@@ -45,100 +45,76 @@ def draw_overview(points: Sequence[Point], narrow: bool = False) -> str:
         for sign in (-1, 1)
     ]
     lowest, highest = _scale(min([*ends, -1.0])), _scale(max([*ends, 1.0]))
-    draw = _tall if narrow else _wide
-    return draw(ordered, lowest, highest)
+    first, last = (14, NARROW - 14) if narrow else (HEIGHT - BOTTOM, TOP)
+
+    def place(value: float) -> float:
+        share = (_scale(value) - lowest) / (highest - lowest)
+        return first + share * (last - first)
+
+    slots = len(points) + 1.5 * len(ordered)
+    step = LINE if narrow else (WIDTH - LEFT - 8) / max(slots, 1)
+    gap = HEADER if narrow else 1.5 * step
+    at = 0.0 if narrow else LEFT - 0.5 * step
+    parts = []
+    for k, (study, own) in enumerate(ordered):
+        at += gap
+        where = f"x='4' y='{at - 7:.1f}'"
+        if not narrow:
+            middle = at + step * (len(own) - 1) / 2
+            below = HEIGHT - BOTTOM + 18 + 15 * (k % 2)  # neighbours must not touch
+            where = f"x='{middle:.1f}' y='{below}' text-anchor='middle'"
+        parts.append(f"<a href='#{study}'><text {where}>{study}</text></a>")
+        for point in own:
+            parts.append(_mark(point, place, at, narrow))
+            at += step
+    width, height = (NARROW, at + 26) if narrow else (WIDTH, HEIGHT)
+    ticks = []
+    for tick in (t for t in TICKS if lowest <= _scale(t) <= highest):
+        kind = "zero" if tick == 0 else "grid"
+        text = f"{tick:+d}".replace("-", "−") if tick else "0"
+        span = (0, height - 20) if narrow else (LEFT, WIDTH)
+        where = f"x='{LEFT - 6}' y='{place(tick) + 4:.1f}' text-anchor='end'"
+        if narrow:
+            where = f"x='{place(tick):.1f}' y='{height - 6}' text-anchor='middle'"
+        line = _line(f"class='{kind}'", (place(tick), place(tick)), span, narrow)
+        ticks.append(f"{line}<text {where}>{text}</text>")
+    words = "Our figures minus the published ones, in percentage points, with intervals"
+    return (
+        f'<svg class="overview {"tall" if narrow else "wide"}" '
+        f'viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{words}">'
+        f"{''.join([*ticks, *parts])}</svg>"
+    )
 
 
 def _scale(value: float) -> float:
     return math.copysign(math.log10(1 + abs(value)), value)
 
 
-def _mark(point: Point, ends: str, dot: str) -> str:
+def _line(
+    more: str, values: tuple[float, float], span: tuple[float, float], narrow: bool
+) -> str:
+    """Return a line between two values, and between two places across them."""
+    value, across = ("x", "y") if narrow else ("y", "x")
+    ends = {
+        f"{value}1": values[0],
+        f"{value}2": values[1],
+        f"{across}1": span[0],
+        f"{across}2": span[1],
+    }
+    written = " ".join(f"{name}='{end:.1f}'" for name, end in ends.items())
+    return f"<line {more} {written}/>"
+
+
+def _mark(
+    point: Point, place: Callable[[float], float], at: float, narrow: bool
+) -> str:
     """Return a link with the interval, the dot, and the words that hovering shows."""
     c = point.comparison
     words = f"{point.study}: {point.label}: {c.difference:+.2f} ± {c.error:.2f} points"
+    ends = place(c.difference - c.error), place(c.difference + c.error)
+    x, y = (place(c.difference), at) if narrow else (at, place(c.difference))
     return (
         f'<a href="#{escape(point.anchor)}" class="{c.verdict}">'
-        f"<title>{escape(words)}</title><line {ends}/><circle {dot} r='3.2'/></a>"
-    )
-
-
-def _wide(
-    ordered: Sequence[tuple[str, Sequence[Point]]], lowest: float, highest: float
-) -> str:
-    bottom = HEIGHT - BOTTOM
-    slots = sum(len(own) for _, own in ordered) + 1.5 * len(ordered)
-    step = (WIDTH - LEFT - 8) / max(slots, 1)
-
-    def y(value: float) -> float:
-        share = (_scale(value) - lowest) / (highest - lowest)
-        return bottom - share * (bottom - TOP)
-
-    parts = []
-    for tick in TICKS:
-        if lowest <= _scale(tick) <= highest:
-            kind = "zero" if tick == 0 else "grid"
-            text = f"{tick:+d}".replace("-", "−") if tick else "0"
-            parts.append(
-                f"<line class='{kind}' x1='{LEFT}' x2='{WIDTH}' y1='{y(tick):.1f}' "
-                f"y2='{y(tick):.1f}'/><text x='{LEFT - 6}' y='{y(tick) + 4:.1f}' "
-                f"text-anchor='end'>{text}</text>"
-            )
-    x = LEFT + step
-    for k, (study, own) in enumerate(ordered):
-        begin = x
-        for point in own:
-            c = point.comparison
-            top, low = y(c.difference + c.error), y(c.difference - c.error)
-            ends = f"x1='{x:.1f}' x2='{x:.1f}' y1='{top:.1f}' y2='{low:.1f}'"
-            dot = f"cx='{x:.1f}' cy='{y(c.difference):.1f}'"
-            parts.append(_mark(point, ends, dot))
-            x += step
-        middle = (begin + x - step) / 2
-        below = bottom + 18 + 15 * (k % 2)  # neighbours must not touch
-        parts.append(
-            f"<a href='#{study}'><text x='{middle:.1f}' y='{below}' "
-            f"text-anchor='middle'>{study}</text></a>"
-        )
-        x += 1.5 * step
-    return _image(WIDTH, HEIGHT, "wide", parts)
-
-
-def _tall(
-    ordered: Sequence[tuple[str, Sequence[Point]]], lowest: float, highest: float
-) -> str:
-    def x(value: float) -> float:
-        return 14 + (_scale(value) - lowest) / (highest - lowest) * (NARROW - 28)
-
-    height = sum(HEADER + LINE * len(own) for _, own in ordered) + 26
-    parts = []
-    for tick in TICKS:
-        if lowest <= _scale(tick) <= highest:
-            kind = "zero" if tick == 0 else "grid"
-            text = f"{tick:+d}".replace("-", "−") if tick else "0"
-            parts.append(
-                f"<line class='{kind}' x1='{x(tick):.1f}' x2='{x(tick):.1f}' y1='0' "
-                f"y2='{height - 20}'/><text x='{x(tick):.1f}' y='{height - 6}' "
-                f"text-anchor='middle'>{text}</text>"
-            )
-    y = 0.0
-    for study, own in ordered:
-        y += HEADER
-        parts.append(
-            f"<a href='#{study}'><text x='4' y='{y - 7:.1f}'>{study}</text></a>"
-        )
-        for point in own:
-            c = point.comparison
-            left, right = x(c.difference - c.error), x(c.difference + c.error)
-            ends = f"x1='{left:.1f}' x2='{right:.1f}' y1='{y:.1f}' y2='{y:.1f}'"
-            parts.append(_mark(point, ends, f"cx='{x(c.difference):.1f}' cy='{y:.1f}'"))
-            y += LINE
-    return _image(NARROW, height, "tall", parts)
-
-
-def _image(width: float, height: float, kind: str, parts: Sequence[str]) -> str:
-    words = "Our figures minus the published ones, in percentage points, with intervals"
-    return (
-        f'<svg class="overview {kind}" viewBox="0 0 {width} {height:.0f}" role="img" '
-        f'aria-label="{words}">{"".join(parts)}</svg>'
+        f"<title>{escape(words)}</title>{_line('', ends, (at, at), narrow)}"
+        f"<circle cx='{x:.1f}' cy='{y:.1f}' r='3.2'/></a>"
     )

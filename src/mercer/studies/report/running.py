@@ -75,7 +75,7 @@ def run_studies(
                     # The page shows what an interrupted run has computed so far.
                     write()
                     raise
-                run.forget()
+                run.made.clear()
         return write()
 
 

@@ -14,7 +14,7 @@ from mercer.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
 from mercer.studies.choices import choose
 from mercer.studies.data import Images
 from mercer.studies.features import mean_distance, pixels
-from mercer.studies.study import Run
+from mercer.studies.study import Run, shared
 from mercer.studies.svm_from_scratch.protocol import GRIDS, KERNELS
 
 __all__ = ["images", "mkl", "settings"]
@@ -28,45 +28,39 @@ MAKERS: dict[str, Callable[[dict[str, Any]], Kernel]] = {
 }
 
 
+@shared
 def images(run: Run, name: str) -> Images:
     """Return features of 500 training and 100 test images of each class, or fewer."""
-
-    def make() -> Images:
-        if name == "mnist":
-            n_train, n_test = run.pick((500, 100), (400, 100), (20, 10))
-            data = run.data.balanced(n_train, n_test)
-            return data._replace(X=pixels(data.X), X_test=pixels(data.X_test))
-        data = run.data.cifar10
-        if run.quick:
-            data = Images(*(array[:: len(array) // 200] for array in data))
-        if name == "cifar10":
-            return data._replace(X=pixels(data.X), X_test=pixels(data.X_test))
-        grey, hog = ToGrey(), HOG(8, 1, 9, "L2", interpolation=True)
-        own = [hog.fit_transform(grey.fit_transform(X)) for X in (data.X, data.X_test)]
-        return data._replace(X=own[0], X_test=own[1])
-
-    return run.share(f"images {name}", make)
+    if name == "mnist":
+        n_train, n_test = run.pick((500, 100), (400, 100), (20, 10))
+        data = run.data.balanced(n_train, n_test)
+        return data._replace(X=pixels(data.X), X_test=pixels(data.X_test))
+    data = run.data.cifar10
+    if run.quick:
+        data = Images(*(array[:: len(array) // 200] for array in data))
+    if name == "cifar10":
+        return data._replace(X=pixels(data.X), X_test=pixels(data.X_test))
+    grey, hog = ToGrey(), HOG(8, 1, 9, "L2", interpolation=True)
+    own = [hog.fit_transform(grey.fit_transform(X)) for X in (data.X, data.X_test)]
+    return data._replace(X=own[0], X_test=own[1])
 
 
+@shared
 def settings(run: Run, kernel: str, name: str) -> dict[str, Any]:
     """Choose a kernel's parameters by three folds of the training images.
 
     γ is searched in units of 1 / mean |x − z|², which differs between the data sets.
     """
-
-    def make() -> dict[str, Any]:
-        data = images(run, name)
-        unit = 1 / mean_distance(data.X)
-        grid = dict(GRIDS[kernel])
-        if "gamma" in grid:
-            grid["gamma"] = [unit * g for g in grid["gamma"]]
-        n = run.pick(3000, 2000, 200)
-        rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
-        model = SVC(**KERNELS[kernel])
-        choice = choose(model, grid, data.X[rows], data.y[rows], 3)
-        return {**KERNELS[kernel], **choice.settings}
-
-    return run.share(f"settings {kernel} {name}", make)
+    data = images(run, name)
+    unit = 1 / mean_distance(data.X)
+    grid = dict(GRIDS[kernel])
+    if "gamma" in grid:
+        grid["gamma"] = [unit * g for g in grid["gamma"]]
+    n = run.pick(3000, 2000, 200)
+    rows = np.random.default_rng(run.seed).permutation(len(data.y))[:n]
+    model = SVC(**KERNELS[kernel])
+    choice = choose(model, grid, data.X[rows], data.y[rows], 3)
+    return {**KERNELS[kernel], **choice.settings}
 
 
 def mkl(run: Run, name: str, kernels: tuple[str, ...]) -> Any:

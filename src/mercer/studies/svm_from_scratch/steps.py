@@ -142,20 +142,9 @@ def best(run: Run, name: str) -> Iterator[Item]:
     folds = islice(stratified_folds(data.y, 3, random_state=run.seed), 2)
     chosen = choose_recipe(start, changes, data.X, data.y, folds, run.seed)
     fitted = timed_fit(chosen.recipe.machine(run.seed), data.X, data.y)
-    values = {
-        "validation": chosen.score,
-        "setting": str(chosen.recipe),
-        "test": percent(fitted.model.predict(data.X_test), data.y_test),
-    }
-    yield Row(
-        "best",
-        f"{title}, {n:,} of each class: RBF on {chosen.recipe.described}",
-        values,
-        {"validation": chosen.n_scored, "test": len(data.y_test)},
-        **fitted.facts,
-        note=chosen.told,
-        key=name,
-    )
+    scores = {"test": percent(fitted.model.predict(data.X_test), data.y_test)}
+    label = f"{title}, {n:,} of each class"
+    yield chosen.row(label, scores, len(data.y_test), fitted, name)
 
 
 def make_steps(run: Run) -> list[Step]:

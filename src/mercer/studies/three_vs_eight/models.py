@@ -12,7 +12,7 @@ from mercer.datasets import per_class_split, train_validation_test_split
 from mercer.studies.choices import Choice, choose, validate_on
 from mercer.studies.features import pixels
 from mercer.studies.measures import Fitted, percent, timed_fit
-from mercer.studies.study import Run
+from mercer.studies.study import Run, shared
 from mercer.studies.three_vs_eight.protocol import KERNELS
 
 __all__ = ["Parts", "Tuned", "parts", "tuned"]
@@ -25,20 +25,17 @@ class Parts(NamedTuple):
     y: list[NDArray]
 
 
+@shared
 def parts(run: Run) -> Parts:
     """Split 4,995 images of each digit, or fewer, 60 : 20 : 20."""
-
-    def make() -> Parts:
-        X, y, X_test, y_test = run.data.mnist
-        X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
-        own = np.isin(y, (3, 8))
-        X, y = X[own], (y[own] == 8).astype(int)
-        per_class = min(run.pick(4995, 500, 100), *np.bincount(y))
-        (rows,) = per_class_split(y, (per_class,), random_state=run.seed)
-        split = train_validation_test_split(X[rows], y[rows], random_state=run.seed)
-        return Parts(list(split[:3]), list(split[3:]))
-
-    return run.share("parts", make)
+    X, y, X_test, y_test = run.data.mnist
+    X, y = np.concatenate([X, X_test]), np.concatenate([y, y_test])
+    own = np.isin(y, (3, 8))
+    X, y = X[own], (y[own] == 8).astype(int)
+    per_class = min(run.pick(4995, 500, 100), *np.bincount(y))
+    (rows,) = per_class_split(y, (per_class,), random_state=run.seed)
+    split = train_validation_test_split(X[rows], y[rows], random_state=run.seed)
+    return Parts(list(split[:3]), list(split[3:]))
 
 
 class Tuned(NamedTuple):
@@ -50,19 +47,16 @@ class Tuned(NamedTuple):
     test: float
 
 
+@shared
 def tuned(run: Run, kernel: str) -> Tuned:
     """Choose on the validation part, fit the training part, score the test part."""
-
-    def make() -> Tuned:
-        data = parts(run)
-        train, validation, test = map(pixels, data.images)
-        X = np.concatenate([train, validation])
-        y = np.concatenate(data.y[:2])
-        model, grid = KERNELS[kernel]
-        choice = choose(model, grid, X, y, validate_on(len(train), len(validation)))
-        best = SVC(**{**model.get_params(), **choice.settings})
-        fitted = timed_fit(best, train, data.y[0])
-        scores = fitted.model.decision_function(test)
-        return Tuned(choice, fitted, scores, percent(scores > 0, data.y[2]))
-
-    return run.share(f"tuned {kernel}", make)
+    data = parts(run)
+    train, validation, test = map(pixels, data.images)
+    X = np.concatenate([train, validation])
+    y = np.concatenate(data.y[:2])
+    model, grid = KERNELS[kernel]
+    choice = choose(model, grid, X, y, validate_on(len(train), len(validation)))
+    best = SVC(**{**model.get_params(), **choice.settings})
+    fitted = timed_fit(best, train, data.y[0])
+    scores = fitted.model.decision_function(test)
+    return Tuned(choice, fitted, scores, percent(scores > 0, data.y[2]))

@@ -139,21 +139,9 @@ def best(run: Run) -> Iterator[Item]:
     split = (rows[: len(train)], rows[len(train) :])
     chosen = choose_recipe(DRAWINGS, DRAWING_CHANGES, X, y, [split], run.seed)
     fitted = timed_fit(chosen.recipe.machine(run.seed), train, data.y[0])
-    values = {
-        "validation": chosen.score,
-        "test": percent(fitted.model.predict(test), data.y[2]),
-        "setting": str(chosen.recipe),
-    }
-    yield Row(
-        "best",
-        f"3 against 8, {len(train):,} training images: RBF on "
-        f"{chosen.recipe.described}",
-        values,
-        {"validation": len(validation), "test": len(test)},
-        **fitted.facts,
-        note=chosen.told,
-        key="best",
-    )
+    label = f"3 against 8, {len(train):,} training images"
+    scores = {"test": percent(fitted.model.predict(test), data.y[2])}
+    yield chosen.row(label, scores, len(test), fitted, "best")
 
 
 def make_steps(run: Run) -> list[Step]:
