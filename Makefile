@@ -29,6 +29,7 @@ bench: $(VENV)/.bench
 ifeq ($(filter --threads%,$(BENCH)),)
 	$(BIN)/python -m benchmarks.linear $(filter --fast,$(BENCH))
 	$(BIN)/python -m benchmarks.tabular $(filter --fast,$(BENCH))
+	$(BIN)/python -m benchmarks.selection --data tables $(filter --fast,$(BENCH))
 endif
 
 # The results behind the tables of README and docs, part by part into one file. A part

@@ -11,10 +11,11 @@ from mercer.core.smo import (
     CHECK_EVERY,
     Outcome,
     Rows,
-    _same_type,
     _solve_and_polish,
     minimise_pairs,
     minimise_whole,
+    part_of,
+    same_type,
     solve_and_polish,
     solve_whole,
 )
@@ -263,12 +264,15 @@ def test_stall_is_told():
     assert np.array_equal(beta, start)
 
 
+@pytest.mark.parametrize("are_stretches", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_are_put_together_when_they_are_needed(dtype):
+def test_rows_are_put_together_when_they_are_needed(dtype, are_stretches):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(420, 2))
     larger = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2)).astype(dtype)
     rows = rng.permutation(420)[:300]
+    if are_stretches:
+        rows = np.r_[250:400, 20:170]
     K = np.ascontiguousarray(larger[np.ix_(rows, rows)])
     y = np.where(X[rows, 0] > 0, 1.0, -1.0)
     problem, flag = naive.c_svc(y, np.full(300, 10.0)), np.zeros(1, np.uint8)
@@ -277,7 +281,8 @@ def test_rows_are_put_together_when_they_are_needed(dtype):
         square.copy(), K.diagonal().copy(), K[:120, :120].copy(), K[120:, 120:].copy(),
         np.hstack([K[:120, :7], K[:120, 120:]]), 7,
     )  # fmt: skip
-    part = Rows.of_matrix(square, K.diagonal().copy(), larger, rows)
+    part = Rows(*part_of(larger, larger.diagonal().copy(), rows, square))
+    assert bool(len(part.runs)) == are_stretches
     for matrix in (part, two, K):
         beta, f = np.zeros(300), np.zeros(300)
         out = solve_whole(matrix, layout(problem), problem, beta, f, 1e-3, 10**6, flag)
@@ -309,7 +314,7 @@ def test_a_read_only_matrix_is_solved_in_place(n, tmp_path):
         )
     assert np.array_equal(*found)
     assert compiled[0] == compiled[1]  # nothing is compiled once more
-    assert np.shares_memory(_same_type(mapped), mapped)
+    assert np.shares_memory(same_type(mapped), mapped)
     assert not mapped.flags.writeable
 
 

@@ -65,16 +65,16 @@ def test_an_interruption_in_the_middle_of_solving(monkeypatch):
 
     X, y = load_iris(return_X_y=True)
     calls = []
-    original = evaluation.solve_job
+    original = evaluation.solve_portion
 
-    def solve(job, *rest):
-        calls.append(job.size)
-        if len(calls) > 20:
+    def solve(portion, *rest):
+        calls.append(portion)
+        if len(calls) > 7:
             raise KeyboardInterrupt
-        return original(job, *rest)
+        return original(portion, *rest)
 
-    monkeypatch.setattr(evaluation, "solve_job", solve)
-    # Three pairs of classes in five folds: 15 jobs for each gamma.
+    monkeypatch.setattr(evaluation, "solve_portion", solve)
+    # All pairs of classes are one portion: five folds for each gamma.
     with pytest.warns(UserWarning, match="3 of 9 candidates are finished"):
         search = GridSearchCV(SVC(), GRID, n_jobs=1).fit(X, y)
     assert [p["gamma"] for p in search.cv_results_["params"]] == [0.01] * 3

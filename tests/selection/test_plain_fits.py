@@ -8,9 +8,10 @@ from sklearn import model_selection as plain
 from sklearn import svm
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import FitFailedWarning
 
-from mercer import SVC, SVDD, NuSVC
-from mercer.selection import GridSearchCV, validation_curve
+from mercer import SVC, SVDD, NuSVC, gram_matrix, kernels
+from mercer.selection import GridSearchCV, svm_path, validation_curve
 from searches import check_same, split_scores
 
 
@@ -141,31 +142,40 @@ def test_hostile_samples(digits):
 
 
 def test_large_c_in_single_precision_is_certified(digits):
-    """Where single precision is not enough, the fit is a plain one in double."""
+    """Where single precision is not enough, such problems are solved in double."""
     X, y = digits
     noisy = np.random.default_rng(0).permutation(y)
-    grid = {"C": [0.01, 1e4], "gamma": [1e-3]}
-    why = r"single precision is not enough for tol=1e-05, with rounding errors of .e-0"
-    which = r".*\(2 fits: C=10000.0, gamma=0.001 on split 0, 1\)"
-    with pytest.warns(UserWarning, match=why + which):
-        search = GridSearchCV(SVC(tol=1e-5), grid, cv=2, refit=False)
-        search.fit(X.astype(np.float32), noisy)
-    assert search.sharing_.n_plain == 2 and search.sharing_.n_shared == 2
+    machine = SVC(tol=1e-5, gamma=1e-3)
+    X = X.astype(np.float32)
+    check_same(machine, {"C": [0.01, 1e4]}, X, noisy, cv=2)
+    for point in svm_path(X, noisy, [0.01, 1e4], estimator=machine):
+        assert point.converged and np.max(point.model.kkt_gap_) <= 1e-5
+    single = gram_matrix(kernels.RBF(1e-3), X)
+    double = gram_matrix(kernels.RBF(1e-3), X.astype(np.float64))
+    # The solution would not be one of the matrix in single precision.
+    assert np.abs(single - double).max() * 1e4 > 1e-5
 
 
-def test_no_fit_counts_twice(digits, caplog):
-    """Neither one that single precision is not enough for, nor one that fails."""
+def test_where_memory_is_short_such_fits_are_plain_ones(digits, monkeypatch, caplog):
+    """No fit counts twice: neither such a fit, nor one that fails."""
+    monkeypatch.setattr("mercer.selection.evaluation.repair", lambda *_: None)
     X, y = digits
     noisy = np.random.default_rng(0).permutation(y)
     grid = {"C": [0.01, 1e4, -1.0], "gamma": [1e-3]}
+    why = r"single precision is not enough for tol=1e-05, with rounding errors of .e-0"
+    which = r".*\(2 fits: C=10000.0, gamma=0.001 on split 0, 1\)"
     search = GridSearchCV(SVC(tol=1e-5), grid, cv=2, refit=False, verbose=2)
-    with pytest.warns(Warning), caplog.at_level("INFO", logger="mercer"):
+    with (
+        pytest.warns(UserWarning, match=why + which),
+        pytest.warns(FitFailedWarning),
+        caplog.at_level("INFO", logger="mercer"),
+    ):
         search.fit(X.astype(np.float32), noisy)
-    assert search.sharing_.n_plain == 4
+    assert search.sharing_.n_plain == 4 and search.sharing_.n_shared == 2
     assert "6 of 6 fits" in caplog.messages[-1]
 
 
-@pytest.mark.parametrize("place", ["Evaluation._plan", "coefficients"])
+@pytest.mark.parametrize("place", ["Evaluation._plan", "is_coarse"])
 def test_an_error_on_shared_values_only_is_raised(digits, monkeypatch, place):
     """It is not taken for a fit that fails, which would fail in the plain way too."""
 

@@ -20,7 +20,7 @@ def test_smoke_run(run_benchmark, tmp_path):
     assert other["best_params"] == mercer["best_params"]
 
 
-@pytest.mark.parametrize("data", ["letter", "pipeline"])
+@pytest.mark.parametrize("data", ["letter", "pipeline", "wine", "three"])
 def test_tables(run_benchmark, tmp_path, data):
     arguments = ("--fast", "--data", data, "--output", str(tmp_path))
     assert run_benchmark(selection, *arguments, "mercer") == 0

@@ -38,7 +38,6 @@ __all__ = [
     "Solution",
     "c_svc",
     "certify",
-    "certify_chain",
     "certify_one",
     "cut_apart",
     "cut_pieces",
@@ -240,41 +239,6 @@ def holds_bounds_and_sums(lo, hi, start, group, beta):
         if v + 1 == len(beta) or group[v + 1] != group[v]:
             holds = holds and abs(change) <= LARGEST_DRIFT * mass
     return holds
-
-
-def certify_chain(
-    first: DualProblem,
-    p: NDArray,
-    lo: NDArray,
-    hi: NDArray,
-    beta: NDArray,
-    f: NDArray,
-) -> list[tuple[Certificate, bool]]:
-    """Return certificates of problems like ``first``, and whether bounds and sums hold.
-
-    The problems differ in their linear terms and bounds: they are the rows of ``p``,
-    ``lo``, ``hi`` and ``beta`` (n_problems, m), and of ``f`` (n_problems, n_rows).
-    """
-    _, _, _, start, row, group = first
-    n_groups = int(group[-1]) + 1
-    found, multipliers = np.empty((len(beta), 4)), np.zeros((len(beta), n_groups))
-    _certify_chain(p, lo, hi, start, row, group, beta, f, found, multipliers)
-    return [
-        (Certificate(-sum(own) / n_groups, value, kkt, dual, tuple(own)), holds > 0)
-        for (value, kkt, dual, holds), own in zip(
-            found.tolist(), multipliers.tolist(), strict=True
-        )
-    ]
-
-
-@jit
-def _certify_chain(p, lo, hi, start, row, group, beta, f, found, multipliers):
-    for k in range(len(beta)):
-        found[k, 0], found[k, 1], found[k, 2] = certify_one(
-            p[k], lo[k], hi[k], row, group, beta[k], f[k], multipliers[k]
-        )
-        holds = holds_bounds_and_sums(lo[k], hi[k], start, group, beta[k])
-        found[k, 3] = 1.0 if holds else 0.0
 
 
 def c_svc(y: NDArray, C: NDArray) -> DualProblem:

@@ -27,12 +27,15 @@ __all__ = [
     "Outcome",
     "Rows",
     "best_multiple",
+    "fill_row",
     "fill_rows",
-    "minimise_chain",
     "minimise_pairs",
     "minimise_whole",
     "most_active",
     "multiply",
+    "part_of",
+    "same_type",
+    "shrink_and_solve",
     "solve_and_polish",
     "solve_whole",
 ]
@@ -72,6 +75,9 @@ class Rows(NamedTuple):
     second: NDArray  #: the second class with itself
     across: NDArray  #: the first class with the second, among other columns
     begin: int  #: the column of ``across`` at which the second class begins
+    #: stretches of ``places``: where each begins, its first place, and its length;
+    #: empty if they are short
+    runs: NDArray[np.int64]
 
     @property
     def dtype(self) -> np.dtype:
@@ -90,17 +96,8 @@ class Rows(NamedTuple):
     ) -> Self:
         """Return the matrix of two classes, to be filled into ``square``."""
         ready, places = np.zeros(len(diag), np.uint8), np.empty(0, np.uint64)
-        return cls(square, diag, ready, places, first, second, across, begin)
-
-    @classmethod
-    def of_matrix(
-        cls, square: NDArray, diag: NDArray, matrix: NDArray, rows: NDArray
-    ) -> Self:
-        """Return ``matrix[rows][:, rows]``, to be filled into ``square``."""
-        ready, places = np.zeros(len(rows), np.uint8), rows.astype(np.uint64)
-        nothing = np.empty((0, 0), dtype=square.dtype)
-        larger = _same_type(matrix)
-        return cls(square, diag, ready, places, larger, nothing, nothing, 0)
+        runs = np.empty((0, 3), np.int64)
+        return cls(square, diag, ready, places, first, second, across, begin, runs)
 
 
 class _Memory:
@@ -112,7 +109,7 @@ class _Memory:
         self.__array_interface__ = {**matrix.__array_interface__, "data": address}
 
 
-def _same_type(K: NDArray) -> NDArray:
+def same_type(K: NDArray) -> NDArray:
     """Return a matrix that compiled code only reads, without the mark that it must.
 
     A mapped file or a frame of pandas is read-only, which to Numba is another type:
@@ -122,21 +119,57 @@ def _same_type(K: NDArray) -> NDArray:
     return K if K.flags.writeable else np.asarray(_Memory(K))
 
 
+# Stretches shorter than this on average are gathered value by value.
+LEAST_RUN = 16
+
+
+@jit
+def part_of(matrix: NDArray, diag: NDArray, rows: NDArray, square: NDArray):
+    """Return ``matrix[rows][:, rows]`` as rows to be filled into ``square``.
+
+    ``diag`` is the diagonal of the matrix.
+    """
+    n = len(rows)
+    runs = np.empty((n, 3), dtype=np.int64)
+    count = 0
+    for k in range(n):
+        if k > 0 and rows[k] == rows[k - 1] + 1:
+            runs[count - 1, 2] += 1
+        else:
+            runs[count, 0], runs[count, 1], runs[count, 2] = k, rows[k], 1
+            count += 1
+    if count * LEAST_RUN > n:
+        count = 0
+    nothing = np.empty((0, 0), dtype=square.dtype)
+    return Rows(
+        square, diag[rows], np.zeros(n, dtype=np.uint8), rows.astype(np.uint64),
+        matrix, nothing, nothing, 0, runs[:count].copy(),
+    )  # fmt: skip
+
+
 @jit
 def fill_rows(source: Rows, rows: NDArray):
     """Fill those of the rows that are not there yet."""
     for k in range(len(rows)):
         if source.ready[rows[k]] == 0:
-            _fill_row(source, rows[k])
+            fill_row(source, rows[k])
 
 
 @jit
-def _fill_row(source, r):
+def fill_row(source, r):
+    """Fill one row."""
     target, places = source.square[r], source.places
     if len(places) > 0:
-        larger = source.first[places[r]]
-        for k in range(len(target)):
-            target[k] = larger[places[k]]
+        larger, runs = source.first[places[r]], source.runs
+        if len(runs) == 0:
+            for k in range(len(target)):
+                target[k] = larger[places[k]]
+        for s in range(len(runs)):
+            first, begin, length = runs[s, 0], runs[s, 1], runs[s, 2]
+            into = target[first : first + length]
+            values = larger[begin : begin + length]
+            for k in range(len(into)):
+                into[k] = values[k]
     else:
         a, b = len(source.first), len(source.second)
         begin = source.begin
@@ -162,7 +195,8 @@ def _filled(K):
     """Return a matrix all of whose rows are there."""
     nothing, no_diag = np.empty((0, 0), dtype=K.dtype), np.empty(0, dtype=K.dtype)
     ready, places = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint64)
-    return Rows(K, no_diag, ready, places, nothing, nothing, nothing, np.int64(0))
+    runs = np.empty((0, 3), dtype=np.int64)
+    return Rows(K, no_diag, ready, places, nothing, nothing, nothing, np.int64(0), runs)
 
 
 @jit
@@ -232,7 +266,7 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
             break
         i = _nearest(top, piece[i], p, f, up, -1.0)
         if not is_filled and ready[column[i]] == 0:
-            _fill_row(source, column[i])
+            fill_row(source, column[i])
         Ki = K[column[i]]
         Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
@@ -246,7 +280,7 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
         # A variable that reaches a bound is set to it exactly, so that it counts as
         # being at the bound.
         if not is_filled and ready[column[j]] == 0:
-            _fill_row(source, column[j])
+            fill_row(source, column[j])
         Kj = K[column[j]]
         curvature = Kii + np.float64(Kj[column[j]]) - 2.0 * np.float64(Ki[column[j]])
         delta = (f[row[j]] + p[j] - Gi) / max(curvature, TINY)
@@ -429,40 +463,6 @@ def best_multiple(
         new_f[r] = s * f[r]
 
 
-@jit
-def minimise_chain(
-    source: Rows,
-    where: Layout,
-    first: DualProblem,
-    p: NDArray,
-    lo: NDArray,
-    hi: NDArray,
-    beta: NDArray,
-    f: NDArray,
-    tol: NDArray,
-    max_iter: NDArray,
-    stop: NDArray,
-    n_iter: NDArray,
-    most: int,
-):
-    """Solve problems like ``first`` that differ in their linear terms and bounds.
-
-    The problems are the rows of ``p``, ``lo``, ``hi`` and ``beta`` (n_problems, m), and
-    of ``f`` (n_problems, n_rows).  Every group sums to 0 in all of them.  Each problem
-    starts at the best multiple of the solution of the one before.  Shrinking is as in
-    :func:`minimise_whole`.
-    """
-    for k in range(len(p)):
-        if k > 0:
-            best_multiple(
-                p[k], lo[k], hi[k], first.row, beta[k - 1], f[k - 1], beta[k], f[k]
-            )
-        problem = DualProblem(p[k], lo[k], hi[k], first.start, first.row, first.group)
-        n_iter[k], _, _ = _shrink(
-            source, where, problem, beta[k], f[k], tol[k], max_iter[k], stop, most
-        )
-
-
 # Up to this many variables, a task is solved to a fraction of the tolerance, if that
 # takes no more than this many steps for each variable.
 POLISHED = 320
@@ -494,16 +494,13 @@ def minimise_whole(
     out for a while: the rest is solved on a copy of its part of the matrix, then all
     are looked at again. The copy has at most ``most`` rows.
     """
-    return _shrink(_filled(K), where, problem, beta, f, tol, max_iter, stop, most)
+    rows = _filled(K)
+    return shrink_and_solve(rows, where, problem, beta, f, tol, max_iter, stop, most)
 
 
 @jit
-def _minimise_rows(source, where, problem, beta, f, tol, max_iter, stop, most):
-    return _shrink(source, where, problem, beta, f, tol, max_iter, stop, most)
-
-
-@jit
-def _shrink(source, where, problem, beta, f, tol, max_iter, stop, most):
+def shrink_and_solve(source, where, problem, beta, f, tol, max_iter, stop, most):
+    """Take steps as in :func:`minimise_whole`, on rows that are filled as needed."""
     m = len(beta)
     n_iter = 0
     while most > 0 and n_iter < max_iter:
@@ -658,9 +655,9 @@ def solve_whole(
     copy takes at most ``room`` bytes.
     """
     most = most_active(len(beta), shrinking, room, K.dtype)
-    run: Any = _minimise_rows
+    run: Any = shrink_and_solve
     if not isinstance(K, Rows):
-        run, K = minimise_whole, _same_type(K)
+        run, K = minimise_whole, same_type(K)
     return Outcome(*run(K, where, problem, beta, f, tol, max_iter, stop, most))
 
 
@@ -689,7 +686,7 @@ def solve_and_polish(
     if isinstance(K, Rows):
         fill_rows(K, np.arange(len(K.square)))
         K = K.square
-    K = _same_type(K)
+    K = same_type(K)
     return Outcome(*_solve_and_polish(K, where, problem, beta, f, tol, max_iter, stop))
 
 

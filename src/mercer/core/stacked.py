@@ -4,6 +4,12 @@ With a hundred classes there are 4,950 pairs of them.  Each problem takes some
 microseconds, less than a handful of calls from Python.  So the variables of many
 problems lie one after the other in the same arrays, and a thread solves one problem
 after the other, certificates included, before it comes back to Python.
+
+A *chain* goes through problems of the same variables that differ in their bounds and
+linear terms, as by another C.  Along ascending bounds the best multiple of one solution
+is where the next problem begins (see :mod:`mercer.core.smo`).  Where sums are
+prescribed (:math:`\\nu`), mass that the scaled solution lacks is added where the
+gradient asks for it most.
 """
 
 from collections.abc import Sequence
@@ -22,14 +28,34 @@ from mercer.core.problem import (
     cut_pieces,
     holds_bounds_and_sums,
 )
-from mercer.core.smo import POLISH, POLISHING_STEPS, minimise_pairs, multiply
+from mercer.core.smo import (
+    POLISH,
+    POLISHED,
+    POLISHING_STEPS,
+    SHRINK_FROM,
+    best_multiple,
+    fill_row,
+    minimise_pairs,
+    multiply,
+    part_of,
+    shrink_and_solve,
+)
 
 __all__ = [
+    "MOST_FOR_ROUNDING",
+    "SAFETY",
+    "Chains",
     "OwnBlocks",
     "Results",
     "Stacked",
+    "add_products",
+    "begin_at",
+    "collect_weights",
+    "is_spoilt",
     "room_for",
+    "room_for_chains",
     "solutions_of",
+    "solve_chains",
     "solve_class_pairs",
     "solve_stacked",
     "stack",
@@ -37,6 +63,10 @@ __all__ = [
 
 # Steps aim at this fraction of the tolerance; the rest is for rounding errors.
 SAFETY = 0.9
+# Largest fraction of the tolerance that single precision may lose to rounding errors.
+MOST_FOR_ROUNDING = 0.6
+# A chain begins anew if larger bounds release more than this share of a solution.
+MOST_RELEASED = 0.8
 # How often steps are taken until the gap of the product is within the tolerance.
 MOST_RUNS = 3
 
@@ -49,13 +79,27 @@ class Stacked(NamedTuple):
     begin_f: NDArray[np.int64]  #: where each problem's rows begin, then the end
 
 
+class Chains(NamedTuple):
+    """Chains through problems of the same variables, stacked; a row for each link."""
+
+    p: NDArray[np.float64]  #: one row if it is the same for all links
+    lo: NDArray[np.float64]  #: shape (n_links, n_variables)
+    hi: NDArray[np.float64]
+    start: NDArray[np.float64]  #: one row if no sums are prescribed
+    row: NDArray[np.int64]  #: the same for all links, as are all that follow
+    group: NDArray[np.int64]
+    begin: NDArray[np.int64]  #: where each chain's variables begin, then the end
+    begin_f: NDArray[np.int64]  #: where each chain's rows begin, then the end
+
+
 class Results(NamedTuple):
-    """What is found, for all of the stacked problems."""
+    """What is found for stacked problems; arrays of chains have a row for each link."""
 
     beta: NDArray[np.float64]  #: the start, and then the solution
     f: NDArray[np.float64]  #: K beta, computed by a product
     n_iter: NDArray[np.int64]
-    #: objective, KKT gap, dual gap, and whether bounds and sums hold
+    #: objective, KKT gap, dual gap, whether bounds and sums hold (-1: the precision was
+    #: not enough), and the rounding errors in the gap
     certificate: NDArray[np.float64]
     multipliers: NDArray[np.float64]  #: a column for each group
 
@@ -89,17 +133,30 @@ def room_for(problems: Stacked) -> Results:
         problems.variables.start.copy(),
         np.zeros(problems.begin_f[-1]),
         np.zeros(count, dtype=np.int64),
-        np.zeros((count, 4)),
+        np.zeros((count, 5)),
         np.zeros((count, int(problems.variables.group.max()) + 1)),
     )
 
 
+def room_for_chains(chains: Chains) -> Results:
+    """Return arrays for what is found along chains."""
+    shape = len(chains.lo), len(chains.begin) - 1
+    return Results(
+        np.zeros(chains.lo.shape),
+        np.zeros((len(chains.lo), chains.begin_f[-1])),
+        np.zeros(shape, dtype=np.int64),
+        np.zeros((*shape, 5)),
+        np.zeros((*shape, int(chains.group.max()) + 1)),
+    )
+
+
 def solutions_of(
-    problems: Stacked, results: Results, tol: float, first: int, last: int
+    problems: Stacked | Chains, results: Results, tol: float, first: int, last: int
 ) -> list[Solution]:
     """Return the solutions of the problems from ``first`` up to ``last``.
 
-    They have converged if their bounds and sums hold and the gap is within ``tol``.
+    They have converged if their bounds and sums hold and the gap, rounding errors
+    included, is within ``tol``.
     """
     some = slice(first, last)
     begin = problems.begin[first : last + 1].tolist()
@@ -114,12 +171,12 @@ def solutions_of(
     )
     solutions = []
     for (v, w), (r, s), n_iter, certificate, multipliers in found:
-        objective, kkt_gap, dual_gap, holds = certificate
+        objective, kkt_gap, dual_gap, holds, error = certificate
         bias = -sum(multipliers) / len(multipliers)
-        converged = holds > 0.0 and kkt_gap <= tol
+        converged = holds > 0.0 and kkt_gap + error <= tol
         beta, f = results.beta[v:w], results.f[r:s]
         numbers = bias, objective, kkt_gap, dual_gap, n_iter, converged
-        solutions.append(Solution(beta, f, *numbers, tuple(multipliers)))
+        solutions.append(Solution(beta, f, *numbers, tuple(multipliers), error))
     return solutions
 
 
@@ -247,3 +304,254 @@ def _solve_one(K, span, problems, k, tol, max_iter, polish, stop, results):
     certificate = results.certificate[k]
     certificate[0], certificate[1], certificate[2] = objective, kkt_gap, dual_gap
     certificate[3] = 1.0 if holds else 0.0
+
+
+@jit
+def is_spoilt(gap: float, error: float, goal: float, tol: float):
+    """Tell whether rounding or overflow is the only obstacle to a certificate."""
+    return not gap + error < np.inf or (gap <= goal and gap + 2.0 * error > tol)
+
+
+@jit
+def solve_chains(
+    K: NDArray,
+    diag: NDArray,
+    rows: NDArray,
+    sampled: NDArray,
+    exact: NDArray,
+    chains: Chains,
+    first: int,
+    last: int,
+    tol: NDArray,
+    max_iter: NDArray,
+    most: int | None,
+    stop: NDArray,
+    room: NDArray,
+    results: Results,
+):
+    """Solve the chains from ``first`` up to ``last`` on parts of one kernel matrix.
+
+    ``rows`` are the rows of the matrix K that belong to the rows of the chains.  Row r
+    of K is row ``sampled[r]`` of ``exact`` in double precision, unless that is -1.
+    Each link has its ``tol`` and ``max_iter``.  Shrinking copies at most ``most`` rows,
+    and ``room`` is memory for the matrix of one chain.  If all chains are short enough
+    to be polished, ``most`` may be None: then nothing is compiled for shrinking.
+    """
+    for c in range(first, last):
+        if stop[0] != 0:
+            break
+        v, w = chains.begin[c], chains.begin[c + 1]
+        r, s = chains.begin_f[c], chains.begin_f[c + 1]
+        n, own = s - r, rows[r:s]
+        source = part_of(K, diag, own, room[: n * n].reshape(n, n))
+        row, group = chains.row[v:w], chains.group[v:w]
+        span = np.zeros((1, 3), dtype=np.int64)
+        span[0, 1] = n
+        piece, _, group_start = cut_pieces(row, group, span)
+        where = Layout(piece, span, group_start)
+        is_polished = w - v <= POLISHED and K.itemsize == 8
+        has_sums = False
+        for k in range(len(chains.start)):
+            has_sums = has_sums or _mass(chains.start[k, v:w]) > 0.0
+        if is_polished or has_sums:
+            for i in range(n):
+                fill_row(source, i)
+        before = -1
+        for k in range(len(chains.lo)):
+            p = chains.p[min(k, len(chains.p) - 1), v:w]
+            start = chains.start[min(k, len(chains.start) - 1), v:w]
+            lo, hi = chains.lo[k, v:w], chains.hi[k, v:w]
+            problem = DualProblem(p, lo, hi, start, row, group)
+            beta, f = results.beta[k, v:w], results.f[k, r:s]
+            old_beta, old_f = results.beta[before, v:w], results.f[before, r:s]
+            old_lo, old_hi = chains.lo[before, v:w], chains.hi[before, v:w]
+            if before < 0 or _are_released(old_beta, old_lo, old_hi, lo, hi):
+                beta[:] = start
+                f[:] = 0.0
+                if has_sums:
+                    multiply(source.square, span, row, beta, f)
+            else:
+                begin_at(source.square, problem, old_beta, old_f, beta, f)
+            goal, steps = SAFETY * tol[k], 0
+            for _attempt in range(2):
+                left = max_iter[k] - steps
+                steps += _take_steps(
+                    source, where, problem, beta, f, goal, left, stop, most,
+                    is_polished,
+                )  # fmt: skip
+                objective, gap, dual_gap = certify_one(
+                    p, lo, hi, row, group, beta, f, results.multipliers[k, c]
+                )
+                error = _rounding_error(own, sampled, exact, row, beta, f)
+                is_lost = is_spoilt(gap, error, goal, tol[k])
+                if not is_lost or not 2.5 * error <= MOST_FOR_ROUNDING * tol[k]:
+                    break
+                # A smaller gap makes up for larger rounding errors.
+                is_lost = False
+                goal = tol[k] - 2.5 * error
+            holds = holds_bounds_and_sums(lo, hi, start, group, beta)
+            results.n_iter[k, c] = steps
+            certificate = results.certificate[k, c]
+            certificate[0], certificate[1], certificate[2] = objective, gap, dual_gap
+            certificate[3] = -1.0 if is_lost else (1.0 if holds else 0.0)
+            certificate[4] = 2.0 * error
+            before = -1 if is_lost or not np.isfinite(objective) else k
+
+
+@jit
+def _take_steps(
+    source, where, problem, beta, f, tol, max_iter, stop, most, is_polished
+):
+    """Solve a problem, and then more exactly if it is to be polished.
+
+    Return the number of steps.  The meaning of polishing is that of
+    :func:`mercer.core.smo.solve_and_polish`.
+    """
+    target, steps, n_iter = tol, max_iter, 0
+    before_beta, before_f = beta, f
+    # There is one call of a solver, because each makes compiling slower.
+    for stage in range(3):
+        if most is None:
+            more, gap, _ = minimise_pairs(
+                source.square, where, problem, beta, f, target, steps, stop
+            )
+        else:
+            active = min(len(beta) // 2, most)
+            if is_polished or len(beta) < SHRINK_FROM:
+                active = 0
+            more, gap, _ = shrink_and_solve(
+                source, where, problem, beta, f, target, steps, stop, active
+            )
+        n_iter += more
+        if stage == 0:
+            if gap > tol or not is_polished:
+                break
+            before_beta, before_f = beta.copy(), f.copy()
+            target = POLISH * tol
+            steps = min(max_iter - n_iter, POLISHING_STEPS * len(beta))
+        elif stage == 1:
+            # The rounding errors of many steps add up, but a product has hardly any.
+            multiply(source.square, where.span, problem.row, beta, f)
+            target, steps = tol, max_iter - n_iter
+        elif gap > tol:
+            # Steps always decrease the objective, but not the gap.
+            beta[:] = before_beta
+            f[:] = before_f
+    return n_iter
+
+
+@jit
+def _are_released(beta, old_lo, old_hi, lo, hi):
+    """Tell whether new bounds release nearly all coefficients that are not 0.
+
+    Most of them will then be smaller than the best multiple makes them, and finding
+    that out one by one takes longer than to begin anew.
+    """
+    used, released = 0, 0
+    for v in range(len(beta)):
+        if beta[v] != 0.0:
+            used += 1
+            was_held = beta[v] == old_lo[v] or beta[v] == old_hi[v]
+            if was_held and lo[v] < beta[v] < hi[v]:
+                released += 1
+    return released > MOST_RELEASED * used
+
+
+@jit
+def _rounding_error(rows, sampled, exact, row, beta, f):
+    """Return the largest error of ``f`` on the rows that are known exactly."""
+    by_row = np.zeros(len(f))
+    for v in range(len(beta)):
+        by_row[row[v]] += beta[v]
+    largest = 0.0
+    for i in range(len(rows)):
+        if sampled[rows[i]] >= 0:
+            values = exact[sampled[rows[i]]]
+            total = 0.0
+            for k in range(len(rows)):
+                if by_row[k] != 0.0:
+                    total += by_row[k] * values[rows[k]]
+            error = abs(total - f[i])
+            if not error <= largest:
+                largest = error if error < np.inf else np.inf
+    return largest
+
+
+@jit
+def begin_at(
+    K: NDArray,
+    problem: DualProblem,
+    old_beta: NDArray,
+    old_f: NDArray,
+    beta: NDArray,
+    f: NDArray,
+):
+    """Write the coefficients at which a problem begins after another, and their f."""
+    p, lo, hi, start, row, group = problem
+    mass = _mass(start)
+    if mass == 0.0:
+        best_multiple(p, lo, hi, row, old_beta, old_f, beta, f)
+        return
+    # If all bounds and masses are scaled (C of nu-SVR), the solution is scaled too.
+    old = _mass(old_beta)
+    scale = mass / old if old > 0.0 else 1.0
+    for v in range(len(beta)):
+        beta[v] = min(max(scale * old_beta[v], lo[v]), hi[v])
+    first = 0
+    while first < len(beta):
+        last, lack = first, 0.0
+        while last < len(beta) and group[last] == group[first]:
+            lack += start[last] - beta[last]
+            last += 1
+        sign, left, most = (1.0 if lack > 0.0 else -1.0), abs(lack), -np.inf
+        while left > 0.0 and most < np.inf:
+            # The variable that gains most, after those that have been filled up.
+            best, most_before = first, most
+            most = np.inf
+            for v in range(first, last):
+                wish = sign * (old_f[row[v]] + p[v])
+                if most_before < wish < most:
+                    best, most = v, wish
+            if most == np.inf:
+                break
+            for v in range(best, last):
+                if sign * (old_f[row[v]] + p[v]) == most:
+                    room = hi[v] - beta[v] if sign > 0.0 else beta[v] - lo[v]
+                    share = min(left, room)
+                    beta[v] = min(max(beta[v] + sign * share, lo[v]), hi[v])
+                    left -= share
+        first = last
+    span = np.zeros((1, 3), dtype=np.int64)
+    span[0, 1] = len(f)
+    multiply(K, span, row, beta, f)
+
+
+@jit
+def _mass(values):
+    """Return the sum of absolute values."""
+    total = 0.0
+    for value in values:
+        total += abs(value)
+    return total
+
+
+@jit
+def collect_weights(coefficients: NDArray, begin: NDArray, weights: NDArray):
+    """Write stretches of rows of coefficients, each of which begins at ``begin[k]``."""
+    length = weights.shape[1]
+    for e in range(len(coefficients)):
+        for k in range(len(begin)):
+            source = coefficients[e, begin[k] : begin[k] + length]
+            target = weights[e * len(begin) + k]
+            for i in range(length):
+                target[i] = source[i]
+
+
+@jit
+def add_products(products: NDArray, tasks: NDArray, sums: NDArray):
+    """Add products (n_links * len(tasks), m) to ``sums`` (n_links, n_tasks, m)."""
+    for e in range(len(sums)):
+        for k in range(len(tasks)):
+            target, source = sums[e, tasks[k]], products[e * len(tasks) + k]
+            for i in range(len(target)):
+                target[i] += source[i]

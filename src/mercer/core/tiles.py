@@ -85,8 +85,9 @@ DENSE_ADVANTAGE = 40
 
 # Number of columns whose sums stay in the first-level cache while rows are added.
 SUMMED_COLUMNS = 2048
-# Side length of the squares in which a tile is transposed.
-SQUARE = 32
+# Side length of the squares in which a tile is transposed, in single and in double
+# precision.  A row of a square in single precision is a line of the cache.
+SQUARE, SQUARE_OF_DOUBLES = 16, 32
 # Number of rows of a working set's matrix to which columns are written in one go.
 MIRRORED = 16
 
@@ -599,10 +600,11 @@ def mirror(values: NDArray, matrix: NDArray, row: int, column: int):
         target = matrix[row + i, column : column + w]
         for k in range(w):
             target[k] = source[k]
-    for i0 in range(0, m, SQUARE):
-        i1 = min(i0 + SQUARE, m)
-        for k0 in range(0, w, SQUARE):
-            for k in range(k0, min(k0 + SQUARE, w)):
+    side = SQUARE if values.itemsize == 4 else SQUARE_OF_DOUBLES
+    for k0 in range(0, w, side):
+        for i0 in range(0, m, side):
+            i1 = min(i0 + side, m)
+            for k in range(k0, min(k0 + side, w)):
                 last = min(i1, column + k - row)
                 if last > i0:
                     target = matrix[column + k, row + i0 : row + last]

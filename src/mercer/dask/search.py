@@ -16,8 +16,8 @@ from distributed import Client, KilledWorker, as_completed, get_worker
 
 from mercer import selection
 from mercer.dask.clients import HasClient
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.runtime.public import public
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import stores_parameters
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
@@ -39,10 +39,10 @@ class _OnCluster(HasClient):
     """What both searches share."""
 
     def _evaluation(
-        self, request: Request, threads: Threads, bar: Bar | None
+        self, request: Request, engine: CpuEngine, bar: Bar | None
     ) -> Evaluation:
         client = self._find_client()
-        return _Evaluation(request, threads, bar, client, self.n_jobs)  # type: ignore[attr-defined]
+        return _Evaluation(request, engine, bar, client, self.n_jobs)  # type: ignore[attr-defined]
 
 
 class _Evaluation(Evaluation):
@@ -51,12 +51,12 @@ class _Evaluation(Evaluation):
     def __init__(
         self,
         request: Request,
-        threads: Threads,
+        engine: CpuEngine,
         bar: Bar | None,
         client: Client,
         n_jobs: int | None,
     ):
-        super().__init__(request, threads, bar)
+        super().__init__(request, engine, bar)
         self._client = client
         self._n_jobs = n_jobs
 
@@ -140,8 +140,8 @@ def _evaluate(
 ) -> tuple[dict, dict, int]:
     """Evaluate candidates on a worker."""
     n_jobs = get_worker().state.nthreads if n_jobs is None else n_jobs
-    with Threads(n_jobs) as threads:
-        evaluation = Evaluation(request, threads)
+    with CpuEngine(n_jobs) as engine:
+        evaluation = Evaluation(request, engine)
         evaluation.run(candidates)
     return evaluation.results, evaluation.plain, evaluation.n_grams
 

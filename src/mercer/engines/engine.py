@@ -100,12 +100,17 @@ class Plan:
 
     def with_costs(self: OnePlan, factor: float) -> OnePlan:
         """Return the plan with all bounds multiplied by a factor, as by another C."""
-        specs = [
-            spec._replace(
-                problem=problem._replace(lo=factor * problem.lo, hi=factor * problem.hi)
-            )
-            for spec, problem in ((spec, spec.problem) for spec in self.specs)
-        ]
+        problems = [spec.problem for spec in self.specs]
+        # One product for all problems: there may be thousands of small ones.
+        lo = factor * np.concatenate([problem.lo for problem in problems])
+        hi = factor * np.concatenate([problem.hi for problem in problems])
+        specs, first = [], 0
+        for spec, (p, _, _, start, row, group) in zip(
+            self.specs, problems, strict=True
+        ):
+            own = slice(first, first := first + len(p))
+            problem = DualProblem(p, lo[own], hi[own], start, row, group)
+            specs.append(TaskSpec(problem, spec.blocks))
         return replace(self, specs=specs)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution, is_feasible
+from mercer.core.stacked import MOST_FOR_ROUNDING, SAFETY
 from mercer.engines.cpu.certificates import are_spoilt, settle, to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.engine import TaskSpec
@@ -27,10 +28,6 @@ __all__ = [
     "solve_to_certificates",
 ]
 
-# Solvers stop at this fraction of the tolerance; the rest is for rounding errors.
-SAFETY = 0.9
-# Largest fraction of the tolerance that single precision may lose to rounding errors.
-MOST_FOR_ROUNDING = 0.6
 # Up to this multiple of the tolerance, rounding errors are made smaller by computing
 # gradients anew; if they are larger, all goes on in double precision.
 LARGEST_ERROR = 20.0

@@ -80,6 +80,7 @@ class Fold:
     y_test: Any
     before: Any = None  #: the fitted steps before the machine
     plans: dict[Any, Plan] = field(default_factory=dict)  #: plans with C = 1
+    stated: dict[Any, Any] = field(default_factory=dict)  #: problems of several plans
     convex: dict[Any, Any] = field(default_factory=dict)  #: which problems are convex
 
 

@@ -13,10 +13,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, indexable
 
 from mercer.datasets import train_validation_test_split
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import num_samples, safe_indexing
-from mercer.runtime.threads import Threads
 from mercer.selection.candidates import MACHINES, Request
 from mercer.selection.evaluation import Evaluation, bar_of
 from mercer.selection.search import GridSearchCV
@@ -253,8 +253,8 @@ def _models(
 ) -> dict[tuple[int, int], Any]:
     """Return fitted models by candidate and split."""
     total = len(candidates) * len(request.splits)
-    with bar_of(name, total, verbose) as bar, Threads(n_jobs) as threads:
-        evaluation = Evaluation(request, threads, bar)
+    with bar_of(name, total, verbose) as bar, CpuEngine(n_jobs) as engine:
+        evaluation = Evaluation(request, engine, bar)
         evaluation.run(candidates)
     for model, _ in evaluation.models.values():
         vars(model).pop("_known", None)
@@ -333,8 +333,8 @@ def cross_val_decision(
         cache_size, keeps_models=True,
     )  # fmt: skip
     with bar_of("cross_val_decision", len(splits), verbose) as bar:
-        with Threads(n_jobs) as threads:
-            evaluation = Evaluation(request, threads, bar)
+        with CpuEngine(n_jobs) as engine:
+            evaluation = Evaluation(request, engine, bar)
             evaluation.run([{}])
         found = [evaluation.models[0, k] for k in range(len(splits))]
         answers = [getattr(model, method)(X_test) for model, X_test in found]

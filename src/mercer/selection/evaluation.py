@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.small import is_tiny
 from mercer.engines.cpu.solve import tries_single
@@ -33,7 +34,6 @@ from mercer.kernels.base import Kernel, seen_by
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.machines.svc import SVC
 from mercer.runtime.scikit_learn import check_method_params, safe_indexing
-from mercer.runtime.threads import Threads
 from mercer.runtime.validation import QUIET
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
@@ -57,25 +57,21 @@ from mercer.selection.candidates import (
 )
 from mercer.selection.linear import evaluate_linear
 from mercer.selection.path import (
-    Answers,
+    Course,
     Entry,
-    Job,
+    Portion,
+    SharedGram,
     Unit,
-    by_fold,
-    coefficients,
+    courses_of,
     decide,
     is_coarse,
-    jobs_of,
-    solve_job,
+    portions_of,
+    repair,
+    small_gram,
+    solve_portion,
     verdicts,
 )
-from mercer.selection.stored import (
-    GramMaker,
-    SharedGram,
-    bytes_of_parts,
-    exact_bytes,
-    small_gram,
-)
+from mercer.selection.stored import GramMaker, bytes_of_parts, exact_bytes
 
 __all__ = ["Evaluation", "bar_of"]
 
@@ -105,7 +101,7 @@ class NotPrecise(ArithmeticError):
 class Evaluation:
     """Evaluates candidates; ``results[candidate, split]`` is as scikit-learn has it."""
 
-    def __init__(self, request: Request, threads: Threads, bar: Bar | None = None):
+    def __init__(self, request: Request, engine: CpuEngine, bar: Bar | None = None):
         self.request = request
         self.results: dict[tuple[int, int], dict[str, Any]] = {}
         #: fitted models, if they are kept, and the test samples as they see them
@@ -114,7 +110,8 @@ class Evaluation:
         self.plain: dict[str, list[tuple[int, int]]] = {}
         self.n_grams = 0
         self._candidates: list[dict[str, Any]] = []
-        self.threads = threads
+        self.engine = engine
+        self._is_brief = False  # whether threads would take longer to wake
         self._bar = bar
         self._room: int | None = None  # bytes that shrinking may copy
         # Threads begin with scikit-learn's defaults.
@@ -234,7 +231,7 @@ class Evaluation:
         dtype = np.dtype(np.float64) if samples.is_matrix else self._dtype(units)
         whole = 0 if samples.is_matrix else n * n * dtype.itemsize + exact_bytes(n)
         budget = budget_bytes(allowed)
-        squares = self.threads.count * self._largest_part(samples, dtype)
+        squares = self.engine.count * self._largest_part(samples, dtype)
         tiles = budget // TILES_PART
         left = budget - whole - squares - tiles
         if left < 0:
@@ -254,24 +251,27 @@ class Evaluation:
         if not samples.is_matrix:
             kernels = [unit.kernel for unit in units]
             X = seen_by(kernels, samples.X)
-            maker = GramMaker(X, dtype, kernels, budget, self.threads, keeps=keeps)
+            maker = GramMaker(
+                X, dtype, kernels, budget, self.engine.threads, keeps=keeps
+            )
             make = maker.make
         at_once = 1
         if whole and len(units[0].entries) < len(units):
             at_once = int(np.clip(1 + left // whole, 1, len(samples.folds)))
             left -= (at_once - 1) * whole
         # The remaining memory is for the copies that shrinking makes.
-        self._room = left // max(self.threads.count, WORKERS)
+        self._room = left // max(self.engine.count, WORKERS)
         for begin in range(0, len(units), at_once):
             self._run_batch(units[begin : begin + at_once], make)
 
     def _run_tiny(self, samples: Samples, units: list[Unit]) -> None:
         """Evaluate units of so few samples that kernels need not share distances."""
-        at_once = len(samples.folds) if len(units[0].entries) < len(units) else 1
         kernels = [unit.kernel for unit in units]
         make = partial(small_gram, seen_by(kernels, samples.X))
-        for begin in range(0, len(units), at_once):
-            self._run_batch(units[begin : begin + at_once], make)
+        self._is_brief = True
+        for unit in units:
+            self._run_batch([unit], make)
+        self._is_brief = False
 
     def _run_on_card(self, samples: Samples, units: list[Unit], device: str) -> None:
         """Evaluate units on a graphics card, one after the other."""
@@ -284,7 +284,7 @@ class Evaluation:
         try:
             kernels = [unit.kernel for unit in units]
             maker = CardGrams(
-                card_of(device), samples, kernels, dtype, self.threads, allowed
+                card_of(device), samples, kernels, dtype, self.engine.threads, allowed
             )
             reason = maker.why_no_room()
         except Exception as error:
@@ -337,15 +337,14 @@ class Evaluation:
         self,
         units: list[Unit],
         make: Callable[[Kernel], SharedGram] | None,
-        solve_all: Callable[[list[Job], NDArray], Answers] | None = None,
+        solve_all: Callable[[list[Course], NDArray], None] | None = None,
     ) -> None:
         """Evaluate units on Gram matrices that are made, or given as the samples.
 
-        Threads solve one job after the other, unless there is a function that solves
-        all jobs at once.
+        Threads solve one portion after the other, unless there is a function that
+        solves everything at once.
         """
-        entries = []
-        jobs: list[Job] = []
+        courses: list[tuple[Unit, Course]] = []
         for unit in units:
             began = time.perf_counter()
             if make is None:
@@ -356,44 +355,41 @@ class Evaluation:
             share = (time.perf_counter() - began) / len(unit.entries)
             for entry in unit.entries:
                 entry.seconds += share
-            self.threads.map(partial(self._ask, unit.kernel), unit.entries)
-            jobs += jobs_of(unit)
-            entries += unit.entries
-        n_problems = {
-            id(entry): len(entry.plan.specs)
-            for entry in entries
-            if not entry.has_failed
-        }
-        answers: Answers = {}
+            self._map(partial(self._ask, unit.kernel), unit.entries)
+            courses += [(unit, course) for course in courses_of(unit)]
+        portions = portions_of([course for _, course in courses])
 
-        def solve(job: Job) -> None:
-            answers.update(solve_job(job, self.threads.stop, self._room))
-            count(job)
+        def solve(portion: Portion) -> None:
+            solve_portion(portion, self.engine.stop, self._room)
+            self._count_portion(portion)
 
-        def count(job: Job) -> None:
-            self._count(
-                (entry.candidate, entry.split, SOLVING / n_problems[id(entry)])
-                for chain in job.chains
-                for entry, _ in chain
-            )
-
-        # The largest first, so that no thread is left with one at the end.
-        jobs.sort(key=lambda job: job.size, reverse=True)
         if solve_all is None:
-            self.threads.map(solve, jobs)
+            self._map(solve, portions)
         else:
-            answers.update(solve_all(jobs, self.threads.stop))
-            for job in jobs:
-                count(job)
-        self.threads.map(
-            lambda together: self._finish(*together, answers), by_fold(units)
-        )
+            solve_all([course for _, course in courses], self.engine.stop)
+            for portion in portions:
+                self._count_portion(portion)
+        self._map(lambda pair: self._finish(*pair), courses)
         for unit in units:
             unit.gram = None
-        for entry in entries:
-            entry.weights = entry.plan = None
-            if entry.failure is not None:
-                self.fit_again(entry.candidate, entry.split, entry.failure)
+            for entry in unit.entries:
+                entry.weights = entry.plan = None
+                if entry.failure is not None:
+                    self.fit_again(entry.candidate, entry.split, entry.failure)
+
+    def _map(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Apply a function to every item in threads, or here if the work is brief."""
+        if not self._is_brief:
+            self.engine.map(function, items)
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            for item in items:
+                function(item)
+
+    def _count_portion(self, portion: Portion) -> None:
+        course, first, last = portion
+        part = SOLVING * (last - first) / (len(course.stated.chains.begin) - 1)
+        self._count((e.candidate, e.split, part) for e in course.entries)
 
     def _ask(self, kernel: Kernel, entry: Entry) -> None:
         """Let a machine state its problems."""
@@ -430,21 +426,23 @@ class Evaluation:
         own = check_method_params(request.X, request.fit_params, train)
         return own.get(weight_name(entry.whole))
 
-    def _finish(self, gram: SharedGram, entries: list[Entry], answers: Answers) -> None:
-        """Let machines of one fold keep what was found, and score them."""
+    def _finish(self, unit: Unit, course: Course) -> None:
+        """Let machines of one course keep what was found, and score them."""
         request = self.request
+        is_single = course.gram.matrix.dtype == np.float32
+        if is_single and not unit.samples.is_matrix and self._room is not None:
+            repair(course, unit.kernel, unit.samples.X, self.engine.stop, self._room)
         # What users set was checked when the machines stated their problems.
         with config_context(**{**self.config, "skip_parameter_validation": True}):
-            for entry in entries:
-                if not entry.has_failed:
-                    self._complete(gram, entry, answers)
-            good = [entry for entry in entries if not entry.has_failed]
+            for e in range(len(course.entries)):
+                self._complete(course, e)
+            good = [entry for entry in course.entries if not entry.has_failed]
             began = time.perf_counter()
             sharp = [entry for entry in good if not entry.is_coarse]
-            if sharp:
-                decide(gram, sharp)
-                if request.return_train_score:
-                    decide(gram, sharp, on_train=True)
+            if sharp and len(sharp[0].fold.test):
+                decide(course, sharp)
+            if sharp and request.return_train_score:
+                decide(course, sharp, on_train=True)
             share = (time.perf_counter() - began) / max(len(good), 1)
             for entry in good:
                 place = entry.candidate, entry.split, entry.fold
@@ -480,31 +478,33 @@ class Evaluation:
         self._note(c, split, result)
 
     @QUIET
-    def _complete(self, gram: SharedGram, entry: Entry, answers: Answers) -> None:
+    def _complete(self, course: Course, e: int) -> None:
         """Let a machine keep what was found."""
         began = time.perf_counter()
+        entry = course.entries[e]
         plan, model = entry.plan, entry.model
-        solved = [answers[id(entry), t] for t in range(len(plan.specs))]
         try:
-            solutions = [s.solution for s in solved if s.solution is not None]
-            if len(solutions) < len(solved):
-                errors = [s.error for s in solved if s.error is not None]
-                precision = "single" if gram.matrix.itemsize == 4 else "double"
+            lost = course.lost(e)
+            if len(lost):
+                errors = 0.5 * course.results.certificate[e, lost, 4]
+                precision = "single" if course.gram.matrix.itemsize == 4 else "double"
                 raise NotPrecise(
                     f"{precision} precision is not enough for tol={model.tol}, "
                     f"with rounding errors of {np.max(errors):.0e} in decision values"
                 )
-            found = certified(plan, solutions, verdicts(gram, entry))
+            verdict = verdicts(course.gram, entry)
+            found = certified(plan, course.solutions(e), verdict)
             machines = model._keep_machines(plan, found)
-            entry.weights = coefficients(plan, machines)
-            entry.is_coarse = is_coarse(gram, entry)
-            if self._needs_support(gram, entry):
+            entry.weights = course.coefficients(machines)
+            entry.is_coarse = is_coarse(course, entry)
+            if self._needs_support(entry):
                 model._keep_support(plan, machines)
         except Exception as error:
             entry.failure = error
-        entry.seconds += sum(s.seconds for s in solved) + time.perf_counter() - began
+        share = course.seconds / len(course.entries)
+        entry.seconds += share + time.perf_counter() - began
 
-    def _needs_support(self, gram: SharedGram, entry: Entry) -> bool:
+    def _needs_support(self, entry: Entry) -> bool:
         """Tell whether anybody will ask a model for more than known predictions."""
         request, model = self.request, entry.model
         return (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.tiles import budget_bytes
 from mercer.selection.candidates import last_of
 from mercer.selection.chains import (
@@ -62,10 +61,9 @@ def _evaluate_chain(
             numbers.append(number)
     if not numbers:
         return
-    engine = CpuEngine.on(evaluation.threads)
     budget = budget_bytes(evaluation.request.cache_size)
     try:
-        for step in solve_chain(chain, samples, numbers, engine, budget):
+        for step in solve_chain(chain, samples, numbers, evaluation.engine, budget):
             for number, model in step.models.items():
                 place = step.candidate, number, samples.folds[number]
                 evaluation.score(*place, model, step.estimator, step.seconds)

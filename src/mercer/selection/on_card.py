@@ -10,33 +10,25 @@ serves what is small.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import Solution, certify, is_feasible
+from mercer.core.problem import DualProblem, certify, is_feasible
+from mercer.core.stacked import MOST_FOR_ROUNDING, SAFETY, is_spoilt
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import whole_gram
 from mercer.engines.cuda.products import gather
 from mercer.engines.cuda.whole import Member, PairSolver
-from mercer.engines.precision import MOST_FOR_ROUNDING, SAFETY
 from mercer.kernels.base import Kernel
 from mercer.kernels.pair import dense_if_small
 from mercer.runtime.threads import Threads
 from mercer.selection.candidates import Samples
-from mercer.selection.path import (
-    Answers,
-    Job,
-    Link,
-    Solved,
-    is_spoilt,
-    link_of,
-    sampled,
-)
-from mercer.selection.stored import SharedGram, exact_rows, sample
+from mercer.selection.path import Course, SharedGram, sample
+from mercer.selection.stored import exact_rows
 
 __all__ = ["CardGrams", "CardMatrix"]
 
@@ -123,67 +115,80 @@ class CardGrams:
         there = CardMatrix(self._card, matrix)
         return SharedGram(here, rows, exact, here.diagonal().copy(), there)
 
-    def solve(self, jobs: Sequence[Job], stop: NDArray) -> Answers:
-        """Solve the problems of all jobs, which are on one matrix, at once."""
+    def solve(self, courses: Sequence[Course], stop: NDArray) -> None:
+        """Solve the problems of all courses, which are on one matrix, at once."""
         began = time.perf_counter()
-        keys, links, members, exact = [], [], [], []
-        for job in jobs:
-            values = sampled(job.gram, job.rows)
-            for entry, t in (pair for chain in job.chains for pair in chain):
-                link = link_of(entry, t)
-                beta, f = link.problem.start.copy(), np.zeros(len(job.rows))
-                keys.append((id(entry), t))
-                links.append(link)
-                members.append(Member(link.problem, job.rows, beta, f))
-                exact.append(values)
-        if not keys:
-            return {}
-        gram = jobs[0].gram
+        members = [member for course in courses for member in _members(course)]
+        if not members:
+            return
+        gram = courses[0].gram
         with self._card.at_work(self._cache_size):
             solver = PairSolver(self._card, gram.on_card.matrix, gram.diag, stop)
-            found = _solve(solver, links, members, exact)
-        share = (time.perf_counter() - began) / len(keys)
-        return {
-            key: Solved.of(one, share) for key, one in zip(keys, found, strict=True)
-        }
+            _solve(solver, gram, members)
+        share = (time.perf_counter() - began) / len(courses)
+        for course in courses:
+            course.seconds += share
 
 
-def _solve(
-    solver: PairSolver,
-    links: Sequence[Link],
-    members: Sequence[Member],
-    exact: Sequence[tuple[NDArray, NDArray]],
-) -> list[Solution | float]:
-    """Return the solution of each problem, or the rounding error that prevents one.
+class _Problem(NamedTuple):
+    """A problem on the card, and where its solution is put."""
 
-    The meaning is that of :func:`mercer.selection.path.solve_chain`.
+    member: Member
+    tol: float
+    max_iter: int
+    course: Course
+    link: int
+    chain: int
+
+
+def _members(course: Course) -> Iterator[_Problem]:
+    """Yield all problems of a course; they change its results in place."""
+    chains, results = course.stated.chains, course.results
+    for c in range(len(chains.begin) - 1):
+        own = slice(chains.begin[c], chains.begin[c + 1])
+        rows = slice(chains.begin_f[c], chains.begin_f[c + 1])
+        for e in range(len(chains.lo)):
+            p, lo, hi, start = (part[min(e, len(part) - 1), own] for part in chains[:4])
+            row, group = chains.row[own], chains.group[own]
+            problem = DualProblem(p, lo, hi, start, row, group)
+            beta, f = results.beta[e, own], results.f[e, rows]
+            beta[:] = start
+            member = Member(problem, course.stated.rows[rows], beta, f)
+            tol, most = float(course.tol[e]), int(course.max_iter[e])
+            yield _Problem(member, tol, most, course, e, c)
+
+
+def _solve(solver: PairSolver, gram: SharedGram, problems: Sequence[_Problem]) -> None:
+    """Solve and certify all problems.
+
+    The meaning is that of :func:`mercer.core.stacked.solve_chains`.
     """
+    members = [problem.member for problem in problems]
     for member in members:
         solver.compute_f(member)
-    results: list[Solution | float] = [np.inf] * len(links)
-    goals = np.array([SAFETY * link.tol for link in links])
-    most = np.array([link.most for link in links], dtype=np.int64)
-    n_iter = np.zeros(len(links), dtype=np.int64)
-    pending = np.arange(len(links))
+    places = gram.places()
+    goals = np.array([SAFETY * problem.tol for problem in problems])
+    most = np.array([problem.max_iter for problem in problems], dtype=np.int64)
+    n_iter = np.zeros(len(problems), dtype=np.int64)
+    pending = np.arange(len(problems))
     for is_last in (False, True):
         _take_steps(solver, members, pending, goals, most, n_iter)
         again = []
         for k in pending.tolist():
-            error = _error(members[k], exact[k])
-            results[k] = _certified(links[k], members[k], int(n_iter[k]), error)
-            gap = results[k].kkt_gap  # type: ignore[union-attr]
-            if not is_spoilt(gap, error, goals[k], links[k].tol):
+            tol, error = problems[k].tol, _error(members[k], places, gram.exact)
+            gap = _certify(problems[k], int(n_iter[k]), error)
+            if not is_spoilt(gap, error, goals[k], tol):
                 continue
-            if not 2.5 * error <= MOST_FOR_ROUNDING * links[k].tol:
-                results[k] = error
+            if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
+                _, _, _, course, e, c = problems[k]
+                course.results.certificate[e, c, 3] = -1.0
             elif not is_last:
                 # A smaller gap makes up for larger rounding errors.
-                goals[k] = links[k].tol - 2.5 * error
+                goals[k] = tol - 2.5 * error
                 again.append(k)
         pending = np.array(again, dtype=np.intp)
         if not again:
             break
-    return results
 
 
 def _take_steps(
@@ -203,16 +208,21 @@ def _take_steps(
     n_iter[good] += solver.polish(solved, goals[good], (most - n_iter)[good])
 
 
-def _error(member: Member, exact: tuple[NDArray, NDArray]) -> float:
+def _error(member: Member, places: NDArray, exact: NDArray) -> float:
     """Return the largest error of ``f`` on the sampled rows."""
-    values, own = exact
+    own = np.flatnonzero(places[member.rows] >= 0)
+    values = exact[places[member.rows[own]][:, None], member.rows]
     by_row = np.bincount(member.problem.row, member.beta, len(member.f))
     return float(np.abs(values @ by_row - member.f[own]).max(initial=0.0))
 
 
-def _certified(link: Link, member: Member, n_iter: int, error: float) -> Solution:
-    problem, _, beta, f = member
-    found = certify(problem, beta, f)
-    is_within = found.kkt_gap + 2.0 * error <= link.tol
-    converged = is_within and is_feasible(problem, beta)
-    return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)
+def _certify(found: _Problem, n_iter: int, error: float) -> float:
+    """Write the certificate of a problem, and return its gap."""
+    (problem, _, beta, f), _, _, course, e, c = found
+    _, objective, gap, dual_gap, multipliers = certify(problem, beta, f)
+    holds = float(is_feasible(problem, beta))
+    results = course.results
+    results.certificate[e, c] = objective, gap, dual_gap, holds, 2.0 * error
+    results.multipliers[e, c, : len(multipliers)] = multipliers
+    results.n_iter[e, c] = n_iter
+    return gap

@@ -1,11 +1,10 @@
-r"""Fits on one matrix of kernel values: solutions, and decision values.
+"""Fits on one matrix of kernel values: solutions, and decision values.
 
-A job gathers the kernel values of the samples of some problems, and solves on them all
-problems that differ in their bounds only: chains through the candidates.  Along
-ascending bounds (C, weights) the best multiple of one solution is where the next
-problem begins (see :mod:`mercer.core.smo`).  Where sums are prescribed (:math:`\nu`),
-mass that the clipped solution lacks is added where the gradient asks for it most.
-Decision values of the samples that a fold leaves out come from the same matrix.
+Candidates on the same fold whose problems have the same variables make up a *course*.
+Each of their problems is a chain through the candidates, which compiled code solves on
+the kernel values of its samples (:mod:`mercer.core.stacked`).  Threads take portions of
+the chains.  Decision values of the samples that a fold leaves out come from the same
+matrix.
 """
 
 from __future__ import annotations
@@ -14,319 +13,113 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.problem import (
-    DualProblem,
-    Layout,
-    Solution,
-    certify,
-    certify_chain,
-    is_feasible,
-    layout,
+from mercer.core.problem import Solution
+from mercer.core.smo import POLISHED, same_type
+from mercer.core.stacked import (
+    Chains,
+    Results,
+    add_products,
+    collect_weights,
+    room_for_chains,
+    solutions_of,
+    solve_chains,
 )
-from mercer.core.smo import (
-    POLISHED,
-    Rows,
-    best_multiple,
-    fill_rows,
-    minimise_chain,
-    most_active,
-    solve_and_polish,
-)
-from mercer.core.tiles import add_rows
+from mercer.core.tiles import gather_square
 from mercer.engines.cpu.certificates import are_convex
-from mercer.engines.cpu.solve import (
-    MOST_FOR_ROUNDING,
-    MOST_STEPS,
-    SAFETY,
-)
-from mercer.engines.engine import Plan
+from mercer.engines.cpu.small import whole_matrix
+from mercer.engines.cpu.solve import MOST_STEPS
+from mercer.engines.engine import Plan, samples_of
 from mercer.kernels.base import Definiteness, Kernel
 from mercer.runtime.threads import memory_of_thread
+from mercer.runtime.validation import QUIET
 from mercer.selection.candidates import Fold, Samples
-from mercer.selection.stored import SharedGram
 
 __all__ = [
-    "Answers",
+    "Course",
     "Entry",
-    "Job",
-    "Link",
-    "Solved",
+    "Portion",
+    "SharedGram",
     "Unit",
-    "by_fold",
-    "coefficients",
+    "courses_of",
     "decide",
     "is_coarse",
-    "is_spoilt",
-    "jobs_of",
-    "link_of",
-    "sampled",
-    "solve_chain",
-    "solve_job",
+    "portions_of",
+    "repair",
+    "sample",
+    "small_gram",
+    "solve_portion",
     "verdicts",
 ]
 
-# Chains that one job solves on a matrix that it gathers.
-CHAINS_PER_JOB = 4
+# Number of rows on which rounding errors are measured.
+SAMPLED_ROWS = 64
+# Samples of the chains that a thread solves in one go, about.
+PORTION = 2000
+# Columns in at most so many stretches are copied stretch by stretch.
+MOST_STRETCHES = 16
+# Arrays of so many values are quickly made anew.
+LITTLE = 2**16
+# The number of rows that shrinking may copy if memory is no question.
+NO_LIMIT = 2**30
 
 
-class Link(NamedTuple):
-    """One problem of a chain, and how to solve it."""
+class SharedGram(NamedTuple):
+    """The kernel values of all samples, and some of them in double precision."""
 
-    problem: DualProblem
-    tol: float
-    max_iter: int
-    shrinking: bool
-
-    @property
-    def most(self) -> int:
-        """The largest number of steps."""
-        if self.max_iter >= 0:
-            return self.max_iter
-        return max(MOST_STEPS, 100 * len(self.problem.p))
-
-    @property
-    def place(self) -> tuple[float, float, float]:
-        """The place in a chain: by the bounds, the masses, and the linear term."""
-        problem = self.problem
-        bounds = float(problem.hi.sum() - problem.lo.sum())
-        return (
-            bounds,
-            float(problem.start @ problem.start),
-            float(problem.p @ problem.p),
-        )
-
-
-class Solved(NamedTuple):
-    """A solution, or the rounding error that was too large for one.
-
-    One of ``solution`` and ``error`` is None.
-    """
-
-    solution: Solution | None
-    error: float | None  #: of decision values, in the precision of the matrix
-    seconds: float
+    matrix: NDArray  #: shape (n, n)
+    sampled: NDArray[np.intp]  #: rows on which rounding errors are measured
+    exact: NDArray[np.float64]  #: their kernel values, shape (len(sampled), n)
+    diag: NDArray  #: the diagonal of the matrix
+    on_card: Any = None  #: the matrix on a graphics card, if one computes
 
     @classmethod
-    def of(cls, found: Solution | float, seconds: float) -> Solved:
-        """Take what :func:`_solve` returns."""
-        if isinstance(found, Solution):
-            return cls(found, None, seconds)
-        return cls(None, found, seconds)
+    def given(cls, matrix: NDArray) -> SharedGram:
+        """Take a matrix of the user's as exact."""
+        matrix = matrix if matrix.flags.writeable else same_type(matrix)
+        sampled = sample(len(matrix))
+        exact = matrix[sampled].astype(np.float64)
+        return cls(matrix, sampled, exact, matrix.diagonal().copy())
+
+    def places(self) -> NDArray[np.int64]:
+        """Return for each row of the matrix which of ``exact`` it is, or -1."""
+        places = np.full(len(self.matrix), -1)
+        places[self.sampled] = np.arange(len(self.sampled))
+        return places
+
+    def times(self, weights: NDArray, rows: NDArray, columns: NDArray) -> NDArray:
+        """Return ``weights @ matrix[rows][:, columns].T``."""
+        if self.on_card is not None:
+            return self.on_card.times(weights, rows, columns)
+        cuts = np.flatnonzero(np.diff(columns) != 1) + 1
+        if len(cuts) == 0:
+            values = self.matrix[rows, columns[0] : columns[-1] + 1]
+        else:
+            values = np.empty((len(rows), len(columns)), dtype=self.matrix.dtype)
+            if len(cuts) < MOST_STRETCHES:
+                for first, stop in pairwise([0, *cuts.tolist(), len(columns)]):
+                    begin = columns[first]
+                    stretch = self.matrix[rows, begin : begin + stop - first]
+                    values[:, first:stop] = stretch
+            else:
+                gather_square(self.matrix, rows, columns.astype(np.uint64), 0, values)
+        return weights @ values.T
 
 
-def room_of_thread(n: int, dtype: np.dtype) -> NDArray:
-    """Return an array of shape (n, n), valid until the next call of the thread."""
-    memory = memory_of_thread()
-    room = memory.get("room of a path")
-    if room is None or room.dtype != dtype or room.size < n * n:
-        room = memory["room of a path"] = np.empty(n * n, dtype=dtype)
-    return room[: n * n].reshape(n, n)
+def sample(n: int) -> NDArray[np.intp]:
+    """Return the rows on which rounding errors are measured."""
+    return np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.intp))
 
 
-def part_of(gram: SharedGram, rows: NDArray) -> Rows:
-    """Return the part ``matrix[rows][:, rows]``, valid until the thread's next call."""
-    square = room_of_thread(len(rows), gram.matrix.dtype)
-    return Rows.of_matrix(square, gram.diag[rows], gram.matrix, rows)
-
-
-def sampled(gram: SharedGram, rows: NDArray) -> tuple[NDArray, NDArray]:
-    """Return exact kernel values of those rows that are sampled, and their places."""
-    ascends = bool((np.diff(rows) > 0).all())
-    order = None if ascends else np.argsort(rows)
-    at = np.searchsorted(rows, gram.sampled, sorter=order)
-    at = np.minimum(at, len(rows) - 1)
-    at = at if order is None else order[at]
-    here = np.flatnonzero(rows[at] == gram.sampled)
-    return gram.exact[here[:, None], rows], at[here]
-
-
-def solve_chain(
-    part: NDArray | Rows,
-    exact: tuple[NDArray, NDArray],
-    links: Sequence[Link],
-    stop: NDArray,
-    room: int | None = None,
-) -> list[Solved]:
-    """Solve problems of the same variables on a part of a Gram matrix.
-
-    ``exact`` are some rows of it in double precision, and which these are. The results
-    are in the order of the links, whatever the order of solving. Shrinking copies at
-    most ``room`` bytes.
-    """
-    results: list[Solved] = [Solved(None, np.inf, 0.0)] * len(links)
-    where = layout(links[0].problem)
-    order = sorted(range(len(links)), key=lambda k: links[k].place)
-    if isinstance(part, Rows) and all(_is_simple(part, link) for link in links):
-        began = time.perf_counter()
-        ordered = [links[k] for k in order]
-        found = _solve_at_once(part, where, ordered, exact, stop, room)
-        share = (time.perf_counter() - began) / len(links)
-        for k, one in zip(order, found, strict=True):
-            results[k] = Solved.of(one, share)
-        return results
-    square = _whole(part)
-    before: tuple[NDArray, NDArray] | None = None
-    for k in order:
-        began = time.perf_counter()
-        beta, f = _begin(square, links[k].problem, before)
-        one = _solve(square, where, links[k], beta, f, exact, stop, room=room)
-        is_good = isinstance(one, Solution) and np.isfinite(one.objective)
-        before = (beta, f) if is_good else None
-        results[k] = Solved.of(one, time.perf_counter() - began)
-    return results
-
-
-def _whole(part: NDArray | Rows) -> NDArray:
-    """Return a part of a Gram matrix with all of its rows."""
-    if not isinstance(part, Rows):
-        return part
-    fill_rows(part, np.arange(len(part.square)))
-    return part.square
-
-
-def _is_simple(part: Rows, link: Link) -> bool:
-    """Tell whether pair steps are enough: no polish, and sums of 0."""
-    is_polished = len(link.problem.p) <= POLISHED and part.dtype == np.float64
-    return not (is_polished or link.problem.start.any())
-
-
-def _solve_at_once(
-    part: Rows,
-    where: Layout,
-    links: Sequence[Link],
-    exact: tuple[NDArray, NDArray],
-    stop: NDArray,
-    room: int | None,
-) -> list[Solution | float]:
-    """Solve all problems of a chain in compiled code, then certify them."""
-    problems = [link.problem for link in links]
-    first, n_rows = problems[0], len(part.square)
-    p, lo, hi = (np.array([problem[i] for problem in problems]) for i in range(3))
-    beta, f = np.zeros(p.shape), np.zeros((len(links), n_rows))
-    tol = np.array([SAFETY * link.tol for link in links])
-    most = np.array([link.most for link in links], dtype=np.int64)
-    n_iter = np.zeros(len(links), dtype=np.int64)
-    shrinking = all(link.shrinking for link in links)
-    active = most_active(p.shape[1], shrinking, room, part.dtype)
-    minimise_chain(
-        part, where, first, p, lo, hi, beta, f, tol, most, stop, n_iter, active
-    )
-    values, own = exact
-    by_row = np.array([np.bincount(first.row, b, n_rows) for b in beta])
-    errors = np.abs(by_row @ values.T - f[:, own]).max(axis=1, initial=0.0)
-    certified = certify_chain(first, p, lo, hi, beta, f)
-    solutions: list[Solution | float] = []
-    for k, (link, (found, holds)) in enumerate(zip(links, certified, strict=True)):
-        error, steps = float(errors[k]), int(n_iter[k])
-        if is_spoilt(found.kkt_gap, error, SAFETY * link.tol, link.tol):
-            solutions.append(
-                _solve(part, where, link, beta[k], f[k], exact, stop, steps, room)
-            )
-            continue
-        is_within = found.kkt_gap + 2.0 * error <= link.tol
-        numbers = (*found[:4], steps, is_within and holds, found[4], 2.0 * error)
-        solutions.append(Solution(beta[k], f[k], *numbers))
-    return solutions
-
-
-def is_spoilt(gap: float, error: float, goal: float, tol: float) -> bool:
-    """Tell whether rounding or overflow is the only obstacle to a certificate."""
-    return not gap + error < np.inf or (gap <= goal and gap + 2.0 * error > tol)
-
-
-def _solve(
-    square: NDArray | Rows,
-    where: Layout,
-    link: Link,
-    beta: NDArray,
-    f: NDArray,
-    exact: tuple[NDArray, NDArray],
-    stop: NDArray,
-    n_iter: int | None = None,
-    room: int | None = None,
-) -> Solution | float:
-    """Solve one problem and certify it, rounding errors included.
-
-    If rounding errors are too large for the tolerance, the result is their size. With
-    ``n_iter`` given, the problem has been solved already, in so many steps.
-    """
-    problem, tol, max_iter = link.problem, link.tol, link.most
-    is_solved, n_iter, goal = n_iter is not None, n_iter or 0, SAFETY * tol
-    for _ in range(2):
-        if not is_solved:
-            outcome = solve_and_polish(
-                square, where, problem, beta, f, goal, max_iter - n_iter, stop,
-                link.shrinking, room,
-            )  # fmt: skip
-            n_iter += outcome.n_iter
-        is_solved = False
-        found = certify(problem, beta, f)
-        coefficients = np.bincount(problem.row, beta, len(f))
-        values, own = exact
-        error = float(np.abs(values @ coefficients - f[own]).max(initial=0.0))
-        if not is_spoilt(found.kkt_gap, error, goal, tol):
-            break
-        if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
-            return error
-        goal = tol - 2.5 * error
-    is_within = found.kkt_gap + 2.0 * error <= tol
-    converged = is_within and is_feasible(problem, beta)
-    return Solution(beta, f, *found[:4], n_iter, converged, found[4], 2.0 * error)
-
-
-def _begin(
-    square: NDArray,
-    problem: DualProblem,
-    before: tuple[NDArray, NDArray] | None,
-) -> tuple[NDArray, NDArray]:
-    """Return the coefficients to start from, and their ``f``."""
-    if before is None:
-        f = np.zeros(len(square))
-        beta = problem.start.copy()
-        _add(square, problem.row, beta, f)
-        return beta, f
-    if problem.start.any():
-        return _fill_up(square, problem, *before)
-    beta, f = np.empty_like(before[0]), np.empty_like(before[1])
-    best_multiple(problem.p, problem.lo, problem.hi, problem.row, *before, beta, f)
-    return beta, f
-
-
-def _add(square: NDArray, row: NDArray, change: NDArray, f: NDArray) -> None:
-    moved = np.flatnonzero(change)
-    if len(moved):
-        add_rows(square, row[moved].astype(np.int64), change[moved], 0, f)
-
-
-def _fill_up(
-    square: NDArray, problem: DualProblem, beta: NDArray, f: NDArray
-) -> tuple[NDArray, NDArray]:
-    """Return a former solution with the sums that the problem asks for."""
-    _, lo, hi, start, row, group = problem
-    # If all bounds and masses are scaled (C of ν-SVR), the solution is scaled too.
-    old, new = np.abs(beta).sum(), np.abs(start).sum()
-    scaled = np.clip(beta * (new / old) if old > 0 else beta, lo, hi)
-    G = f[row] + problem.p
-    for g in range(int(group[-1]) + 1):
-        mine = np.flatnonzero(group == g)
-        lack = start[mine].sum() - scaled[mine].sum()
-        sign = 1.0 if lack > 0 else -1.0
-        mine = mine[np.argsort(sign * G[mine], kind="stable")]
-        room = hi[mine] - scaled[mine] if lack > 0 else scaled[mine] - lo[mine]
-        share = np.clip(abs(lack) - (np.cumsum(room) - room), 0.0, room)
-        scaled[mine] += sign * share
-    new_beta = np.clip(scaled, lo, hi)
-    fresh = np.zeros(len(f))
-    _add(square, row, new_beta, fresh)
-    return new_beta, fresh
-
-
-Answers = dict[tuple[int, int], Solved]  #: by entry (its id) and problem
+@QUIET
+def small_gram(X: Any, kernel: Kernel) -> SharedGram:
+    """Return the matrix of a few samples, computed at once in double precision."""
+    return SharedGram.given(whole_matrix(kernel, X))
 
 
 @dataclass(eq=False)
@@ -339,7 +132,7 @@ class Entry:
     whole: Any  #: the candidate, of which the machine may be the last step only
     fold: Fold
     plan: Any = None  #: the problems that the machine states
-    weights: Any = None  #: coefficients of each machine, in the order of its rows
+    weights: Any = None  #: coefficients of the rows of all machines
     is_coarse: bool = False  #: whether single precision is too coarse to decide by
     seconds: float = 0.0
     failure: Exception | None = None  #: why the shared fit did not come to an end
@@ -360,73 +153,265 @@ class Unit:
     gram: Any = None  #: the shared kernel values, while they are there
 
 
-class Job(NamedTuple):
-    """Chains of problems on the same samples."""
+class Block(NamedTuple):
+    """A block of the training samples, and the machines that it takes part in."""
+
+    samples: NDArray[np.intp]  #: rows of the Gram matrix
+    machines: NDArray[np.int64]  #: numbers of machines
+    begin: NDArray[np.int64]  #: where the block begins in the coefficients of each
+
+
+class Stated(NamedTuple):
+    """The problems of the entries of a course, which do not depend on the kernel."""
+
+    chains: Chains
+    order: list[int]  #: the entries from small bounds to large ones
+    rows: NDArray[np.intp]  #: rows of the Gram matrix, for all rows of the chains
+    blocks: list[Block]
+    machine_row: NDArray | None  #: the rows of machines' variables; None if in order
+    plans: list[Plan]  #: kept, so that their identities stay their own
+
+
+@dataclass(eq=False)
+class Course:
+    """Entries of one fold whose problems have the same variables, from small bounds."""
 
     gram: SharedGram
-    rows: NDArray[np.intp]  #: of the Gram matrix
-    chains: list[list[tuple[Entry, int]]]
+    entries: list[Entry]
+    stated: Stated
+    results: Results
+    tol: NDArray[np.float64]
+    max_iter: NDArray[np.int64]
+    shrinking: bool
+    seconds: float = 0.0  #: that solving has taken
 
-    @property
-    def size(self) -> int:
-        """A measure of the work."""
-        return len(self.rows) * sum(map(len, self.chains))
+    def lost(self, e: int) -> NDArray[np.intp]:
+        """Return the problems for which the precision of the matrix is not enough."""
+        return np.flatnonzero(self.results.certificate[e, :, 3] < 0.0)
+
+    def solutions(self, e: int) -> list[Solution]:
+        """Return the solutions of all problems of an entry."""
+        mine = Results(*(array[e] for array in self.results))
+        chains = self.stated.chains
+        last = len(chains.begin) - 1
+        return solutions_of(chains, mine, float(self.tol[e]), 0, last)
+
+    def coefficients(self, machines: list[Solution]) -> NDArray:
+        """Return the coefficients of the rows of all machines of an entry."""
+        beta = np.concatenate([machine.beta for machine in machines])
+        row = self.stated.machine_row
+        if row is None:
+            return beta
+        return np.bincount(row, beta, sum(len(machine.f) for machine in machines))
 
 
-def jobs_of(unit: Unit) -> list[Job]:
-    """Bring together the problems of a unit that are about the same samples."""
-    if unit.gram is None:
-        return []
-    chains: dict[tuple, dict[tuple, list[tuple[Entry, int]]]] = {}
+class Portion(NamedTuple):
+    """Some chains of a course."""
+
+    course: Course
+    first: int
+    last: int
+
+
+def courses_of(unit: Unit) -> list[Course]:
+    """Bring together entries of a unit whose problems have the same variables."""
+    alike: dict[tuple, list[Entry]] = {}
     for entry in unit.entries:
-        if entry.has_failed:
+        if not entry.has_failed:
+            key = entry.split, type(entry.model), _blocks_of(entry)
+            alike.setdefault(key, []).append(entry)
+    courses = []
+    for together in alike.values():
+        stated = _stated(together)
+        chains = stated.chains
+        entries = [together[e] for e in stated.order]
+        most = max(MOST_STEPS, 100 * int(np.diff(chains.begin).max()))
+        steps = [entry.model.max_iter for entry in entries]
+        courses.append(
+            Course(
+                unit.gram,
+                entries,
+                stated,
+                room_for_chains(chains),
+                np.array([entry.model.tol for entry in entries], dtype=np.float64),
+                np.array([most if n < 0 else n for n in steps], dtype=np.int64),
+                all(entry.model.shrinking for entry in entries),
+            )
+        )
+    return courses
+
+
+def _blocks_of(entry: Entry) -> tuple:
+    """Return the blocks of each problem of an entry, which are found once."""
+    plan, known = entry.plan, entry.fold.stated
+    key = "blocks", id(plan.specs)
+    if key not in known:
+        blocks = tuple(spec.blocks for spec in plan.specs)
+        # What is kept refers to the plan, so that its identity stays its own.
+        known[key] = (tuple(plan.starts), blocks), plan
+    return known[key][0]
+
+
+def _stated(entries: list[Entry]) -> Stated:
+    """Put the problems of entries one after the other; kernels share what is made."""
+    known = entries[0].fold.stated
+    key = tuple(id(entry.plan.specs) for entry in entries)
+    if key not in known:
+        known[key] = _stacked(entries[0].fold, [entry.plan for entry in entries])
+    return known[key]
+
+
+def _stacked(fold: Fold, plans: list[Plan]) -> Stated:
+    plan, specs = plans[0], plans[0].specs
+    samples, begin_f = samples_of(
+        plan.order, plan.starts, [spec.blocks for spec in specs]
+    )
+
+    def flat(plan: Plan, name: str) -> NDArray:
+        return np.concatenate([getattr(spec.problem, name) for spec in plan.specs])
+
+    def size(e: int) -> tuple[float, float, float]:
+        """Order by the bounds, then by the masses, then by the linear terms."""
+        p, lo, hi, start = parts[e]
+        return hi.sum() - lo.sum(), start @ start, p @ p
+
+    parts = [[flat(one, name) for name in ("p", "lo", "hi", "start")] for one in plans]
+    order = sorted(range(len(plans)), key=size)
+    p, lo, hi, start = (np.array([parts[e][i] for e in order]) for i in range(4))
+    p = p[:1].copy() if (p == p[0]).all() else p
+    begin = np.append(0, np.cumsum([len(spec.problem.p) for spec in specs]))
+    chains = Chains(
+        p,
+        lo,
+        hi,
+        start if start.any() else start[:1].copy(),
+        flat(plan, "row"),
+        flat(plan, "group"),
+        begin,
+        begin_f.astype(np.int64),
+    )
+    machines = slice(None, None, plan.per_machine)
+    n_rows = np.diff(begin_f)[machines]
+    first = np.append(0, np.cumsum(n_rows))
+    row = np.concatenate(
+        [
+            spec.problem.row + at
+            for spec, at in zip(plan.machines, first.tolist(), strict=False)
+        ]
+    )
+    machine_row = None if np.array_equal(row, np.arange(first[-1])) else row
+    blocks = _blocks(fold, plan, first)
+    rows = fold.train[samples]
+    return Stated(chains, order, rows, blocks, machine_row, plans)
+
+
+def _blocks(fold: Fold, plan: Plan, first: NDArray) -> list[Block]:
+    """Return the blocks of samples; ``first`` is where each machine's rows begin."""
+    sizes = np.diff(plan.starts).tolist()
+    begins: list[list[tuple[int, int]]] = [[] for _ in sizes]
+    for t, (spec, at) in enumerate(zip(plan.machines, first.tolist(), strict=False)):
+        for block in spec.blocks:
+            begins[block].append((t, at))
+            at += sizes[block]
+    return [
+        Block(fold.train[plan.order[a:b]], *np.array(own, dtype=np.int64).T.copy())
+        for (a, b), own in zip(pairwise(plan.starts), begins, strict=True)
+        if own
+    ]
+
+
+def portions_of(courses: Sequence[Course]) -> list[Portion]:
+    """Divide chains into portions, those of the same samples after each other.
+
+    Folds of the same classes have most kernel values in common, which are then in the
+    cache of a processor.  Large portions come first, so that threads end together.
+    """
+    order = []
+    for course in courses:
+        begin_f = course.stated.chains.begin_f
+        first = 0
+        for last in range(1, len(begin_f)):
+            size = int(begin_f[last] - begin_f[first])
+            if size >= PORTION or last == len(begin_f) - 1:
+                largest = int(np.diff(begin_f[first : last + 1]).max())
+                portion = Portion(course, first, last)
+                order.append((-(largest // PORTION), first, portion))
+                first = last
+    return [portion for *_, portion in sorted(order, key=lambda item: item[:2])]
+
+
+def solve_portion(portion: Portion, stop: NDArray, room: int | None = None) -> None:
+    """Solve some chains; shrinking may copy ``room`` bytes."""
+    began = time.perf_counter()
+    course, first, last = portion
+    gram, chains = course.gram, course.stated.chains
+    matrix = gram.matrix
+    most: int | None = 0
+    if course.shrinking:
+        most = NO_LIMIT if room is None else isqrt(max(room, 0) // matrix.itemsize)
+    if matrix.dtype == np.float64 and np.diff(chains.begin).max() <= POLISHED:
+        most = None
+    largest = int(np.diff(chains.begin_f[first : last + 1]).max())
+    solve_chains(
+        matrix, gram.diag, course.stated.rows, gram.places(), gram.exact, chains,
+        first, last, course.tol, course.max_iter, most, stop,
+        room_of_thread(largest**2, matrix.dtype), course.results,
+    )  # fmt: skip
+    course.seconds += time.perf_counter() - began
+
+
+def room_of_thread(size: int, dtype: np.dtype) -> NDArray:
+    """Return an array, valid until the next call of the thread."""
+    if size <= LITTLE:
+        return np.empty(size, dtype=dtype)
+    memory = memory_of_thread()
+    room = memory.get("room of a path")
+    if room is None or room.dtype != dtype or room.size < size:
+        room = memory["room of a path"] = np.empty(size, dtype=dtype)
+    return room
+
+
+def repair(course: Course, kernel: Kernel, X: Any, stop: NDArray, room: int) -> None:
+    """Solve again what single precision was not enough for, in double precision.
+
+    Each such problem gets a matrix of its own, if that fits into ``room`` bytes.
+    """
+    certificate, chains = course.results.certificate, course.stated.chains
+    for c in np.flatnonzero((certificate[:, :, 3] < 0.0).any(axis=0)).tolist():
+        own = slice(chains.begin[c], chains.begin[c + 1])
+        rows = slice(chains.begin_f[c], chains.begin_f[c + 1])
+        n = rows.stop - rows.start
+        if 3 * n * n * 8 > room:
             continue
-        plan = entry.plan
-        for t, spec in enumerate(plan.specs):
-            # The blocks are the classes, or one block has all samples.
-            key = (entry.split, len(plan.starts), spec.blocks)
-            # Problems of one kind have the same variables.
-            kind = (type(entry.model), len(plan.specs), t)
-            chains.setdefault(key, {}).setdefault(kind, []).append((entry, t))
-    jobs = []
-    for alike in chains.values():
-        lists = list(alike.values())
-        entry, t = lists[0][0]
-        rows = entry.fold.train[entry.plan.rows(entry.plan.specs[t])]
-        for first in range(0, len(lists), CHAINS_PER_JOB):
-            part = lists[first : first + CHAINS_PER_JOB]
-            jobs.append(Job(unit.gram, rows, part))
-    return jobs
-
-
-def link_of(entry: Entry, t: int) -> Link:
-    """Return a problem of an entry, and how to solve it."""
-    model = entry.model
-    problem = entry.plan.specs[t].problem
-    return Link(problem, model.tol, model.max_iter, model.shrinking)
-
-
-def solve_job(job: Job, stop: NDArray, room: int | None = None) -> Answers:
-    """Solve all problems of a job; shrinking may copy ``room`` bytes."""
-    exact = sampled(job.gram, job.rows)
-    chains = [[link_of(entry, t) for entry, t in chain] for chain in job.chains]
-    part = part_of(job.gram, job.rows)
-    answers: Answers = {}
-    for chain, links in zip(job.chains, chains, strict=True):
-        found = solve_chain(part, exact, links, stop, room)
-        for (entry, t), solved in zip(chain, found, strict=True):
-            answers[id(entry), t] = solved
-    return answers
-
-
-def by_fold(units: list[Unit]) -> list[tuple[SharedGram, list[Entry]]]:
-    """Bring entries of the same fold and Gram matrix together."""
-    groups: dict[Any, tuple[SharedGram, list[Entry]]] = {}
-    for unit in units:
-        for entry in unit.entries:
-            together = groups.setdefault((id(unit), entry.split), (unit.gram, []))
-            together[1].append(entry)
-    return list(groups.values())
+        gram = SharedGram.given(whole_matrix(kernel, X[course.stated.rows[rows]]))
+        if not np.isfinite(gram.matrix).all():
+            continue
+        again = np.flatnonzero(certificate[:, c, 3] < 0.0)
+        p, lo, hi, start = (
+            part[again if len(part) > 1 else [0], own] for part in chains[:4]
+        )
+        alone = Chains(
+            p,
+            lo,
+            hi,
+            start,
+            chains.row[own],
+            chains.group[own],
+            np.array([0, own.stop - own.start]),
+            np.array([0, n]),
+        )
+        results = room_for_chains(alone)
+        solve_chains(
+            gram.matrix, gram.diag, np.arange(n), gram.places(), gram.exact, alone,
+            0, 1, course.tol[again], course.max_iter[again],
+            isqrt(room // 24) if course.shrinking else 0, stop,
+            room_of_thread(n * n, gram.matrix.dtype), results,
+        )  # fmt: skip
+        course.results.beta[again, own] = results.beta
+        course.results.f[again, rows] = results.f
+        course.results.n_iter[again, c] += results.n_iter[:, 0]
+        certificate[again, c] = results.certificate[:, 0]
+        course.results.multipliers[again, c] = results.multipliers[:, 0]
 
 
 def verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
@@ -447,68 +432,36 @@ def verdicts(gram: SharedGram, entry: Entry) -> list[bool | None]:
     return fold.convex[key]
 
 
-def coefficients(plan: Plan, machines: list[Solution]) -> list[NDArray]:
-    """Return the coefficients of each machine's samples, in the order of its rows."""
-    return [
-        np.bincount(spec.problem.row, machine.beta, len(machine.f))
-        for spec, machine in zip(plan.machines, machines, strict=True)
-    ]
-
-
-def is_coarse(gram: SharedGram, entry: Entry) -> bool:
+def is_coarse(course: Course, entry: Entry) -> bool:
     """Tell whether rounding in single precision could matter beside ``tol``."""
+    gram = course.gram
     if gram.matrix.dtype == np.float64 or entry.model._is_precomputed():
         return False
-    spread = np.sqrt(max((float(w @ w) for w in entry.weights), default=0.0))
+    chains, step = course.stated.chains, entry.plan.per_machine
+    first = np.append(0, np.cumsum(np.diff(chains.begin_f)[::step]))[:-1]
+    spread = np.sqrt(np.add.reduceat(entry.weights**2, first).max(initial=0.0))
     eps = np.finfo(np.float32).eps
     largest = np.abs(gram.diag).max(initial=0.0)
     return bool(eps * largest * spread > 0.1 * entry.model.tol)
 
 
-class Part(NamedTuple):
-    """A block of the training samples, and the machines that it takes part in."""
-
-    samples: NDArray[np.intp]  #: rows of the Gram matrix
-    machines: list[tuple[int, slice]]  #: numbers of machines, and their rows
-
-
-def _parts(fold: Fold, plan: Plan) -> list[Part]:
-    parts = []
-    for first, stop in pairwise(plan.starts):
-        parts.append(Part(fold.train[plan.order[first:stop]], []))
-    for t, spec in enumerate(plan.machines):
-        at = 0
-        for block in spec.blocks:
-            stop = at + len(parts[block].samples)
-            parts[block].machines.append((t, slice(at, stop)))
-            at = stop
-    return parts
-
-
-def decide(gram: SharedGram, entries: list[Entry], *, on_train: bool = False) -> None:
-    """Let machines of one fold know their decision values, but for the bias.
+def decide(course: Course, entries: list[Entry], *, on_train: bool = False) -> None:
+    """Let machines of a course know their decision values, but for the bias.
 
     The kernel values of a block with the new samples are multiplied with the
     coefficients of all machines in which the block takes part.
     """
-    fold = entries[0].fold
+    gram, fold = course.gram, entries[0].fold
     new = (fold.train if on_train else fold.test).astype(np.int64)
     X = fold.valid.X if on_train else fold.X_test
-    alike: dict[Any, list[Entry]] = {}
-    for entry in entries:
-        blocks = tuple(spec.blocks for spec in entry.plan.machines)
-        alike.setdefault((blocks, tuple(entry.plan.starts)), []).append(entry)
-    for together in alike.values():
-        n_machines = len(together[0].weights)
-        sums = np.zeros((len(together) * n_machines, len(new)))
-        for samples, machines in _parts(fold, together[0].plan):
-            shape = len(together) * len(machines), len(samples)
-            weights = np.empty(shape, dtype=gram.matrix.dtype)
-            target = []
-            for e, entry in enumerate(together):
-                for k, (t, rows) in enumerate(machines):
-                    weights[e * len(machines) + k] = entry.weights[t][rows]
-                    target.append(e * n_machines + t)
-            sums[target] += gram.times(weights, new, samples)
-        for entry, own in zip(together, np.split(sums, len(together)), strict=True):
-            entry.model._known = (*entry.model._known, (X, own.T))
+    coefficients = np.array([entry.weights for entry in entries])
+    shape = len(entries), len(entries[0].plan.machines), len(new)
+    sums = np.zeros(shape, dtype=gram.matrix.dtype)
+    for block in course.stated.blocks:
+        n_weights = len(entries) * len(block.machines)
+        weights = np.empty((n_weights, len(block.samples)), dtype=gram.matrix.dtype)
+        collect_weights(coefficients, block.begin, weights)
+        products = gram.times(weights, new, block.samples)
+        add_products(products, block.machines, sums)
+    for entry, own in zip(entries, sums, strict=True):
+        entry.model._known = (*entry.model._known, (X, own.T))

@@ -15,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
+from mercer.engines.cpu.engine import CpuEngine
 from mercer.machines.base.machine import KernelMachine
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import (
@@ -27,7 +28,6 @@ from mercer.runtime.scikit_learn import (
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
-from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import all_or_nothing
 from mercer.selection.bar import Bar
@@ -210,9 +210,9 @@ class SharedSearch(BaseSearchCV):
         try:
             with (
                 bar_of(name, total, int(self.verbose)) as bar,
-                Threads(self.n_jobs) as threads,
+                CpuEngine(self.n_jobs) as engine,
             ):
-                evaluation = self._evaluation(request, threads, bar)
+                evaluation = self._evaluation(request, engine, bar)
                 evaluation.run(candidates)
         except KeyboardInterrupt:
             self.interrupted_ = True
@@ -232,10 +232,10 @@ class SharedSearch(BaseSearchCV):
         return done, [candidates[c] for c in done], out
 
     def _evaluation(
-        self, request: Request, threads: Threads, bar: Bar | None
+        self, request: Request, engine: CpuEngine, bar: Bar | None
     ) -> Evaluation:
         """Return what evaluates candidates."""
-        return Evaluation(request, threads, bar)
+        return Evaluation(request, engine, bar)
 
     def _note_sharing(self, evaluation: Evaluation) -> None:
         counts = {reason: len(fits) for reason, fits in evaluation.plain.items()}

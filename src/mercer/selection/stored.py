@@ -7,34 +7,28 @@ once, tile by tile, and kept: each further kernel costs one pass over it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.tiles import gather_square, ranges
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.small import whole_matrix
 from mercer.engines.cpu.tiles import Tiles, Workers, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.runtime.validation import QUIET
+from mercer.selection.path import SAMPLED_ROWS, SharedGram, sample
 
 __all__ = [
     "GramMaker",
-    "SharedGram",
     "bytes_of_parts",
     "exact_bytes",
     "exact_rows",
-    "sample",
-    "small_gram",
 ]
 
 # Shape of the tiles of a triangle.
 TILE_ROWS = 256
 TILE_COLUMNS = 2000
-# Number of rows on which rounding errors are measured.
-SAMPLED_ROWS = 64
 # Number of columns of these rows that are computed at a time.
 EXACT_COLUMNS = 256
 
@@ -42,37 +36,6 @@ EXACT_COLUMNS = 256
 def exact_bytes(n: int) -> int:
     """Return the memory of a matrix's sampled rows, which are put together once."""
     return 2 * SAMPLED_ROWS * n * 8
-
-
-class SharedGram(NamedTuple):
-    """The kernel values of all samples, and some of them in double precision."""
-
-    matrix: NDArray  #: shape (n, n)
-    sampled: NDArray[np.intp]  #: rows on which rounding errors are measured
-    exact: NDArray[np.float64]  #: their kernel values, shape (len(sampled), n)
-    diag: NDArray  #: the diagonal of the matrix
-    on_card: Any = None  #: the matrix on a graphics card, if one computes
-
-    @classmethod
-    def given(cls, matrix: NDArray) -> SharedGram:
-        """Take a matrix of the user's as exact."""
-        sampled = sample(len(matrix))
-        exact = matrix[sampled].astype(np.float64)
-        return cls(matrix, sampled, exact, matrix.diagonal().copy())
-
-    def times(self, weights: NDArray, rows: NDArray, columns: NDArray) -> NDArray:
-        """Return ``weights @ matrix[rows][:, columns].T``."""
-        if self.on_card is not None:
-            return self.on_card.times(weights, rows, columns)
-        values = np.empty((len(rows), len(columns)), dtype=self.matrix.dtype)
-        gather_square(self.matrix, rows, columns.astype(np.uint64), 0, values)
-        return weights @ values.T
-
-
-@QUIET
-def small_gram(X: Any, kernel: Kernel) -> SharedGram:
-    """Return the matrix of a few samples, computed at once in double precision."""
-    return SharedGram.given(whole_matrix(kernel, X))
 
 
 def bytes_of_parts(kernels: Iterable[Kernel], n: int) -> int:
@@ -139,8 +102,3 @@ def exact_rows(kernel: Kernel, X: Any, sampled: NDArray, threads: Workers) -> ND
 def _double(X: Any) -> Any:
     X = X.astype(np.float64)
     return X if sparse.issparse(X) else np.ascontiguousarray(X)
-
-
-def sample(n: int) -> NDArray[np.intp]:
-    """Return the rows on which rounding errors are measured."""
-    return np.unique(np.linspace(0, n - 1, min(n, SAMPLED_ROWS)).astype(np.intp))

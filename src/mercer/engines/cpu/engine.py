@@ -64,13 +64,6 @@ class CpuEngine(Engine):
         #: an array of one number that becomes 1 when the work is to end early
         self.stop = np.zeros(1, dtype=np.uint8)
 
-    @classmethod
-    def on(cls, threads: Threads) -> CpuEngine:
-        """Return an engine that works with threads of its caller, who closes them."""
-        engine = cls()
-        engine._threads, engine.stop = threads, threads.stop
-        return engine
-
     def __enter__(self) -> CpuEngine:
         return self
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -484,7 +485,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         -------
         float
         """
-        return super().score(X, y, sample_weight)
+        is_plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"
+        if not (is_plain and sample_weight is None and len(y)):
+            return super().score(X, y, sample_weight)
+        # scikit-learn looks at the labels for longer than it takes to compare them.
+        predicted = self.predict(X)
+        if predicted.dtype.kind != y.dtype.kind or len(predicted) != len(y):
+            return float(accuracy_score(y, predicted))
+        return float(np.mean(predicted == y))
 
     @available_if(wants_probability)
     @takes_card_arrays
