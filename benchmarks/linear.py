@@ -69,10 +69,14 @@ class SkglmSVC:
     def __init__(self, tol: float):
         self.tol = tol
 
-    def fit(self, X: NDArray, y: NDArray) -> SkglmSVC:
+    def fit(self, X: Any, y: NDArray) -> SkglmSVC:
         from skglm import LinearSVC as Peer
 
-        Z = np.asfortranarray(np.column_stack([X, np.ones(len(X))]))
+        ones = np.ones((X.shape[0], 1))
+        if sparse.issparse(X):
+            Z = sparse.csc_matrix(sparse.hstack([X, ones]))
+        else:
+            Z = np.asfortranarray(np.hstack([X, ones]))
         classes = np.unique(y)
         positive = classes[1:] if len(classes) == 2 else classes
         weights = [

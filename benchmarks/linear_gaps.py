@@ -10,9 +10,10 @@ The defaults of Mercer and of scikit-learn are measured too.
 The libraries take turns.  Fits of less than a second are repeated, and their least time
 counts.  Tolerances become smaller until one fit has taken longer than ``--budget``.
 
-LIBLINEAR is the package liblinear-official.  skglm's LinearSVC takes part where there
-are two classes of dense samples.  It has the hinge loss and no intercept: it gets a
-column of ones, which makes its problem the same.
+LIBLINEAR is the package liblinear-official.  skglm's LinearSVC has the hinge loss and
+no intercept: it gets a column of ones, which makes its problem the same, and is fitted
+for each class against the rest.  Libraries that do not take part are named with the
+reason.
 """
 
 from __future__ import annotations
@@ -81,14 +82,25 @@ def _makers(X: Any, y: NDArray, loss: str) -> dict[str, Callable[[float], Any]]:
     found: dict[str, Callable[[float], Any]] = {
         "mercer": lambda tol: LinearSVC(loss=loss, tol=tol, random_state=0),
         "sklearn": lambda tol: svm.LinearSVC(loss=loss, tol=tol, random_state=0),
+        "liblinear": lambda tol: Liblinear(loss, tol),
+        "skglm": SkglmSVC,
     }
-    if find_spec("liblinear"):
-        found["liblinear"] = lambda tol: Liblinear(loss, tol)
-    has_two = not sparse.issparse(X) and len(np.unique(y)) == 2
-    is_for_skglm = loss == "hinge" and has_two and len(X) <= MOST_FOR_SKGLM
-    if is_for_skglm and find_spec("skglm"):
-        found["skglm"] = lambda tol: SkglmSVC(tol)
-    return found
+    skipped = _skipped(X, loss)
+    return {name: make for name, make in found.items() if name not in skipped}
+
+
+def _skipped(X: Any, loss: str) -> dict[str, str]:
+    """Return the libraries that do not take part, and why."""
+    reasons = {}
+    if not find_spec("liblinear"):
+        reasons["liblinear"] = "liblinear-official is not installed"
+    if not find_spec("skglm"):
+        reasons["skglm"] = "skglm is not installed"
+    elif loss != "hinge":
+        reasons["skglm"] = f"skglm has no {loss} loss"
+    elif X.shape[0] > MOST_FOR_SKGLM:
+        reasons["skglm"] = f"more than {MOST_FOR_SKGLM} samples take skglm minutes"
+    return reasons
 
 
 def _quickest(make: Callable[[], Any], X: Any, y: NDArray) -> tuple[Any, float, float]:
@@ -116,6 +128,7 @@ def sweep(X: Any, y: NDArray, loss: str, options: argparse.Namespace) -> dict[st
     for make in makers.values():  # compiles
         _quickest(partial(make, 0.1), X[:300], y[:300])
     facts: dict[str, Any] = {"shape": str(X.shape), "classes": len(np.unique(y))}
+    facts["skipped"] = _skipped(X, loss)
     runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in makers}
     going = dict(makers)
     for tol in TOLERANCES[:3] if options.fast else TOLERANCES:

@@ -28,6 +28,24 @@ from mercer.core.jit import jit
 __all__ = ["joint_epochs"]
 
 
+# Up to this many classes, sorting by insertion is faster.
+FEW_CLASSES = 16
+
+
+@jit
+def _sort(values):
+    """Sort a few numbers in place."""
+    if len(values) > FEW_CLASSES:
+        values.sort()
+        return
+    for end in range(1, len(values)):
+        value, place = values[end], end
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
+
 @jit
 def joint_epochs(
     data, indices, indptr, norms, scaling, y, C, W, b, alpha, order, eps, most_epochs,
@@ -81,7 +99,7 @@ def joint_epochs(
                     B[m] = G[m] - curvature * a[m]
                     D[m] = B[m]
                 D[own] += curvature * c
-                D.sort()
+                _sort(D)
                 total, r = D[k - 1] - curvature * c, 1
                 while r < k and total < r * D[k - 1 - r]:
                     total += D[k - 1 - r]

@@ -28,10 +28,12 @@ __all__ = [
     "FEW_LANES",
     "LANES",
     "Rows",
+    "ask_for",
     "combine",
     "compress",
     "count_values",
     "descend",
+    "next_number",
     "score",
     "square",
 ]
@@ -64,7 +66,7 @@ def _sample(rows, i):
 
 
 @jit
-def _next(state):
+def next_number(state):
     """Return the next number of a linear congruential generator (Knuth's MMIX)."""
     state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(
         1442695040888963407
@@ -167,7 +169,7 @@ def _make_add(lanes):
 
 
 @intrinsic
-def _ask_for(typing_context, array, first, end):
+def ask_for(typing_context, array, first, end):
     """Ask the memory for the numbers from ``first`` to ``end`` of an array."""
 
     def write(context, builder, signature, args):
@@ -367,7 +369,7 @@ def descend(rows, norms, w, u, value, terms, row, eps, most_epochs, state, stop)
         high[:] = -np.inf
         low[:] = np.inf
         for i in range(count):
-            j = i + np.int64(_next(state) % np.uint64(count - i))
+            j = i + np.int64(next_number(state) % np.uint64(count - i))
             order[i], order[j] = order[j], order[i]
         s = 0
         while s < count:
@@ -377,10 +379,10 @@ def descend(rows, norms, w, u, value, terms, row, eps, most_epochs, state, stop)
                 # Visits in random order would wait for the memory.
                 later = order[s + AHEAD]
                 begin, end = rows.indptr[row[later]], rows.indptr[row[later] + 1]
-                _ask_for(rows.data, begin, end)
+                ask_for(rows.data, begin, end)
                 if not rows.is_full:
-                    _ask_for(rows.indices, begin, end)
-                _ask_for(terms, later * 5 * lanes, (later + 1) * 5 * lanes)
+                    ask_for(rows.indices, begin, end)
+                ask_for(terms, later * 5 * lanes, (later + 1) * 5 * lanes)
             x, columns = _sample(rows, i)
             p, lo, hi = terms[v, 0], terms[v, 1], terms[v, 2]
             ridge, beta = terms[v, 3], terms[v, 4]

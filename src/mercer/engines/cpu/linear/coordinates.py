@@ -17,18 +17,30 @@ from mercer.core.linear_joint import joint_epochs
 from mercer.core.linear_l1 import l1_dual_value, l1_epochs
 from mercer.engines.cpu.linear.features import Features
 from mercer.engines.cpu.linear.solve import LinearFound, Start
+from mercer.runtime.validation import as_dense
 
 __all__ = ["solve_joint", "solve_l1"]
 
 # The first bound of violations, and its fall between two measurements of the gap.
 FIRST_EPS = 0.1
 FALL = 0.2
-# Epochs between two looks at the gap, and at callbacks.
+# Epochs between two looks at the gap, and at callbacks.  A look takes as long as many
+# epochs of the joint problem on few samples: its looks become rarer, after so many
+# times the epochs before.
 AT_A_TIME = 20
+LOOK_AFTER = 0.5
 
-# Largest number of weights that an l1 problem moves at once, and how often in a row.
+# Largest number of weights for which an l1 problem has a matrix of second derivatives,
+# and how many of Newton's steps are made in a row.
 MOST_TOGETHER = 2000
 MOST_NEWTON = 20
+# Calls of sparse products on fewer entries than this take longer than dense ones.
+FEW_ENTRIES = 2**16
+# A step is short enough if the objective falls by this part of what its slope says.
+SUFFICIENT = 0.01
+# Conjugate gradients end at this relative error, or after so many steps.
+CG_ERROR = 1e-4
+MOST_CG = 300
 # With an l1 penalty a small gap does not tell which weights are 0.
 LARGEST_VIOLATION = 1e-3
 
@@ -138,20 +150,25 @@ def _newton_on_support(
 ) -> None:
     """Move all weights that are not 0 at once, where coordinate descent is slow.
 
-    As long as no weight changes its sign, the penalty is linear.  A weight that would
-    change it becomes 0, and stays so until the next epoch.
+    As long as no weight changes its sign, the penalty is linear.  A step ends where
+    the first weight becomes 0, which then stays so until the next epoch.
     """
+    if np.count_nonzero(task.w) > MOST_TOGETHER:
+        _newton_on_large_support(X, y, C, penalty, task)
+        return
     for _ in range(MOST_NEWTON):
         support = np.flatnonzero(task.w)
         if not 0 < len(support) <= MOST_TOGETHER:
             return
-        columns = X[:, support]
+        columns = sparse.csr_array(X[:, support])
+        if columns.shape[0] * columns.shape[1] <= FEW_ENTRIES:
+            columns = columns.toarray()
         sign = penalty[support] * np.sign(task.w[support])
         inside = np.flatnonzero(task.slack > 0)
         part = columns[inside].astype(np.float64)
         weight = 2.0 * C[inside]
         gradient = sign - part.T @ (weight * y[inside] * task.slack[inside])
-        matrix = (part.T @ (part * weight[:, None])).toarray()
+        matrix = as_dense(part.T @ (part * weight[:, None]))
         # Features may depend on each other.
         matrix[np.diag_indices(len(support))] += 1e-10 * max(matrix.trace(), 1e-300)
         step = -np.linalg.solve(matrix, gradient)
@@ -167,7 +184,7 @@ def _newton_on_support(
         while True:
             slack = task.slack - size * change
             fall = before - _loss(C, slack) - size * float(sign @ step)
-            if fall >= -0.01 * size * slope:
+            if fall >= -SUFFICIENT * size * slope:
                 break
             size *= 0.5
             if size < 1e-8:
@@ -179,6 +196,72 @@ def _newton_on_support(
         task.slack = slack
         if size == 1.0 and np.array_equal(np.flatnonzero(slack > 0), inside):
             return
+
+
+def _newton_on_large_support(
+    X: Any, y: NDArray, C: NDArray, penalty: NDArray, task: _Task
+) -> None:
+    """Do the same for more weights, by conjugate gradients.
+
+    Steps that end at the first weight would be too many here: all weights that would
+    change their sign become 0 together.
+    """
+    for _ in range(MOST_NEWTON):
+        support = np.flatnonzero(task.w)
+        # More weights than samples have no unique best values.
+        if not MOST_TOGETHER < len(support) <= len(task.slack):
+            return
+        columns = sparse.csr_array(X[:, support])
+        w = task.w[support]
+        sign = penalty[support] * np.sign(w)
+        inside = np.flatnonzero(task.slack > 0)
+        part = columns[inside].astype(np.float64)
+        weight = 2.0 * C[inside]
+        gradient = sign - part.T @ (weight * y[inside] * task.slack[inside])
+        step = _conjugate_gradients(part, weight, gradient)
+        before = _loss(C, task.slack)
+        size = 1.0
+        while True:
+            new = w + size * step
+            # Without penalty, signs may change.
+            new[(new * w < 0) & (penalty[support] > 0)] = 0.0
+            slack = task.slack - y * (columns @ (new - w))
+            fall = before - _loss(C, slack) - float(sign @ (new - w))
+            if fall >= -SUFFICIENT * float(gradient @ (new - w)) > 0.0:
+                break
+            size *= 0.5
+            if size < 1e-8:
+                return
+        task.w[support] = new
+        task.slack = slack
+        stays = np.array_equal(np.flatnonzero(slack > 0), inside)
+        if size == 1.0 and stays and new.all():
+            return
+
+
+def _conjugate_gradients(part: Any, weight: NDArray, gradient: NDArray) -> NDArray:
+    """Return Newton's step, roughly, for weights with the columns of ``part``."""
+    squares = weight @ (part * part)
+    # Features may depend on each other.
+    diagonal = 1e-10 * max(float(squares.sum()), 1e-300)
+    step = np.zeros_like(gradient)
+    rest = -gradient
+    scale = 1.0 / (squares + diagonal)
+    along = scale * rest
+    before = rest @ along
+    enough = CG_ERROR**2 * before
+    for _ in range(MOST_CG):
+        product = part.T @ (weight * (part @ along)) + diagonal * along
+        size = before / (along @ product)
+        step += size * along
+        rest -= size * product
+        scaled = scale * rest
+        after = rest @ scaled
+        if after <= enough:
+            break
+        along = scaled + after / before * along
+        before = after
+    return step
 
 
 def _loss(C: NDArray, slack: NDArray) -> float:
@@ -205,10 +288,13 @@ def _rounds(
     max_iter: int,
     stop: NDArray,
     report: Report | None,
+    look_after: float = 0.0,
 ) -> None:
     """Alternate epochs and measurements until all gaps are small enough."""
     todo = list(range(len(tasks)))
-    features.run(measure, todo, np.inf)
+    # Epochs, and a matrix of second derivatives, which threads of BLAS must not share.
+    work = AT_A_TIME * features.n_values + features.n * features.d**2
+    features.run(measure, todo, work * len(todo))
     while True:
         if report is not None:
             report(tasks)
@@ -217,10 +303,11 @@ def _rounds(
             return
 
         def improve(c: int) -> None:
-            epochs(c, min(AT_A_TIME, max_iter - tasks[c].n_iter))
+            limit = max(AT_A_TIME, int(look_after * tasks[c].n_iter))
+            epochs(c, min(limit, max_iter - tasks[c].n_iter))
             measure(c)
 
-        features.run(improve, todo, np.inf)
+        features.run(improve, todo, work * len(todo))
 
 
 def _found(tasks: list[_Task], weights: NDArray, shifts: NDArray) -> LinearFound:
@@ -281,7 +368,7 @@ def solve_joint(
         task.dual = -norm - float(others)
         task.done = task.gap <= tol * task.primal
 
-    _rounds(features, [task], epochs, measure, max_iter, stop, report)
+    _rounds(features, [task], epochs, measure, max_iter, stop, report, LOOK_AFTER)
     return _found(
         [task],
         W.T.copy(),

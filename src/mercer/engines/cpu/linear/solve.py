@@ -19,6 +19,7 @@ from mercer.engines.cpu.linear.newton import (
     newton,
 )
 from mercer.engines.cpu.linear.problems import LinearProblems
+from mercer.engines.cpu.linear.wide import wide_descent
 
 __all__ = ["LinearFound", "Start", "solve_linear"]
 
@@ -124,10 +125,16 @@ def solve_linear(
     has_weights_only = start.weights is not None and beta is None
     limit = _n_epochs(features, problems, max_iter, has_weights_only)
     if limit:
-        fall = np.inf if beta is None or _is_wide(features) else FAST
-        tasks: list[Any] = coordinate_descent(
-            features, problems, is_solved, limit, seed, stop, beta, report, fall
-        )
+        tasks: list[Any]
+        if _is_wide(features):
+            tasks = wide_descent(
+                features, problems, tol, limit, seed, stop, beta, report
+            )
+        else:
+            fall = np.inf if beta is None else FAST
+            tasks = coordinate_descent(
+                features, problems, is_solved, limit, seed, stop, beta, report, fall
+            )
         left = max_iter - max(task.n_iter for task in tasks)
         if not all(task.done for task in tasks) and left > 0 and not stop[0]:
             tasks = _finish(features, problems, is_solved, left, stop, tasks, report)
