@@ -5,6 +5,7 @@ deal with an interrupt even while the larger modules are being imported.
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from mercer.runtime.public import accept_former_modules
@@ -84,15 +85,21 @@ _MODULES = {
 }
 
 
+# Two threads that import modules which need each other may find one of them half made.
+_one_at_a_time = RLock()
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for: a class or function, or a module of the package."""
     if name in _MODULES:
-        value = getattr(import_module(f"mercer.{_MODULES[name]}"), name)
+        with _one_at_a_time:
+            value = getattr(import_module(f"mercer.{_MODULES[name]}"), name)
         globals()[name] = value
         return value
     try:
         if not name.startswith("_"):
-            return import_module(f"mercer.{name}")
+            with _one_at_a_time:
+                return import_module(f"mercer.{name}")
     except ModuleNotFoundError as error:
         if error.name != f"mercer.{name}":
             raise

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -450,6 +451,17 @@ def test_many_decision_values_are_decided_in_parts(blobs, options, form, monkeyp
     at_once = model.predict(form(X_test))
     monkeypatch.setattr(classifier, "MOST_DECISIONS", 70)  # seven rows of ten machines
     np.testing.assert_array_equal(model.predict(form(X_test)), at_once)
+
+
+def test_parts_keep_the_names_of_columns(blobs, monkeypatch):
+    X, y, X_test, _ = blobs
+    frame, test = (pd.DataFrame(a).rename(columns="c{}".format) for a in (X, X_test))
+    model = SVC().fit(frame, y)
+    at_once = model.predict(test)
+    monkeypatch.setattr(classifier, "MOST_DECISIONS", 70)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # scikit-learn warns of names that are missing
+        np.testing.assert_array_equal(model.predict(test), at_once)
 
 
 def test_a_wrong_value_is_named_where_it_is_before_parts_are_made(blobs, monkeypatch):

@@ -73,7 +73,9 @@ def test_without_docstrings_nothing_is_filled_in():
 @pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM", "SVDD"])
 def test_machines_show_what_they_share(name):
     text = getattr(mercer, name).__doc__
-    assert "Number of threads; None means as many as BLAS may use." in text
+    assert (
+        "Number of threads; -1 means all cores, None as many as BLAS may use." in text
+    )
     assert "n_jobs : as in" not in text
 
 

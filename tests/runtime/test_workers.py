@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -166,3 +167,23 @@ def test_a_fork_in_the_middle_of_a_fit():
     assert_same(found, expected)
     assert after == before
     assert count == count_threads(None)
+
+
+IMPORTS_AT_ONCE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import mercer
+sys.setswitchinterval(1e-5)
+names = [name for name in mercer.__all__ if name not in vars(mercer)]
+with ThreadPoolExecutor(len(names)) as pool:
+    found = list(pool.map(lambda name: getattr(mercer, name), names))
+assert len(found) > 20, found
+"""
+
+
+def test_threads_may_ask_for_everything_at_once():
+    """What is imported when it is first asked for is never found half made."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS_AT_ONCE], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
@@ -49,7 +50,12 @@ from mercer.multiclass.decoding import (
     score_classes,
     votes_and_margins,
 )
-from mercer.runtime.scikit_learn import Interval, StrOptions, num_samples
+from mercer.runtime.scikit_learn import (
+    Interval,
+    StrOptions,
+    num_samples,
+    safe_indexing,
+)
 from mercer.runtime.validation import as_dense, check_classes, takes_card_arrays
 
 __all__ = ["ClassifierPlan", "KernelClassifier", "wants_probability"]
@@ -480,12 +486,16 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             raise NotFittedError(
                 f"decode={decode!r} was set after fit. Call fit again."
             )
-        n, step = num_samples(X), max(1, MOST_DECISIONS // len(self.intercept_))
+        step, n = max(1, MOST_DECISIONS // len(self.intercept_)), 0
+        with suppress(TypeError):  # the checks below say what is wrong
+            n = num_samples(X)
         if n <= step or any(X is samples for samples, _ in self._known):
             return self.classes_[self._winners(X, decode)]
-        X = self._validate_for_predict(X)
-        parts = (X[first : first + step] for first in range(0, n, step))
-        winners = [self._winners(part, decode) for part in parts]
+        self._validate_for_predict(X)  # names a wrong value by its row in all of X
+        winners = [
+            self._winners(safe_indexing(X, slice(first, first + step)), decode)
+            for first in range(0, n, step)
+        ]
         return self.classes_[np.concatenate(winners)]
 
     def _winners(self, X: Any, decode: str) -> NDArray[np.intp]:
