@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 import naive
 from mercer.core import problem as builders
-from mercer.core.problem import Solution
+from mercer.core.problem import DualProblem, Solution
 from mercer.core.stacked import (
     OwnBlocks,
     Solutions,
     Specs,
+    Stacked,
     TaskSpec,
     betas,
     column,
@@ -215,3 +216,23 @@ def test_stretches_one_after_the_other():
     apart = taken(values, np.array([6, 0, 3]), np.array([9, 1, 3]))
     assert apart.tolist() == [6, 7, 8, 0]
     assert not len(taken(values, first[:0], stop[:0]))
+
+
+@pytest.mark.parametrize(
+    ("kkt_gap", "holds", "error", "converged"),
+    [
+        (1e-4, 1.0, 0.0, True),
+        (1e-4, 0.0, 0.0, False),  # bounds or sums do not hold
+        (1e-4, -1.0, 0.0, False),  # the precision was not enough
+        (1e-2, 1.0, 0.0, False),
+        (9e-4, 1.0, 2e-4, False),  # rounding errors count
+    ],
+)
+def test_what_counts_as_converged(kkt_gap, holds, error, converged):
+    problems = Stacked(
+        DualProblem(*np.zeros((4, 2)), *np.zeros((2, 2), dtype=np.int64)),
+        np.array([0]), np.array([2]), np.array([0, 2]),
+    )  # fmt: skip
+    results = room_for(problems)
+    results.certificate[0] = 0.0, kkt_gap, 0.0, holds, error
+    assert Solutions(problems, results, 1e-3)[0].converged is converged
