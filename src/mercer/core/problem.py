@@ -51,7 +51,7 @@ __all__ = [
 
 # The largest length of a piece of a layout: the pair search first finds the piece that
 # holds the maximum, and then the maximum inside this piece.
-PIECE = 256
+PIECE = 128
 # Rounding errors of steps may move coefficients over a bound, or change the sum of a
 # group, by at most this fraction of their size.
 LARGEST_DRIFT = 1e-8

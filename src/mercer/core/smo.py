@@ -223,33 +223,40 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
     K, ready = source.square, source.ready
     is_filled = len(ready) == 0
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
-    piece, span, group_start = where
+    piece, group_start = where.piece, where.group_start
     m = len(p)
     # The entries are 0 if the variable may move that way and -inf if not. Adding them
     # to a score replaces a branch.
     up = np.empty(m)
     down = np.empty(m)
-    for t in range(m):
-        up[t] = 0.0 if beta[t] < hi[t] else -np.inf
-        down[t] = 0.0 if beta[t] > lo[t] else -np.inf
+    # The steps change the gradient, and f is written when they are done: that is one
+    # array less to read in every loop.
+    G = np.empty(m)
+    diag = np.empty(m, dtype=np.float32)
     column = np.empty(m, dtype=np.int64)
     for s in range(piece.shape[0]):
         for k in range(piece[s, 1]):
             column[piece[s, 0] + k] = piece[s, 3] + k
-    diag = np.empty(len(f), dtype=np.float32)
-    for s in range(span.shape[0]):
-        for k in range(span[s, 1]):
-            c = span[s, 2] + k
-            diag[span[s, 0] + k] = K[c, c] if is_filled else source.diag[c]
+    for t in range(m):
+        up[t] = 0.0 if beta[t] < hi[t] else -np.inf
+        down[t] = 0.0 if beta[t] > lo[t] else -np.inf
+        G[t] = f[row[t]] + p[t]
+        c = column[t]
+        diag[t] = K[c, c] if is_filled else source.diag[c]
 
     n_iter = 0
+    is_stalled = False
+    Ki = Kj = np.zeros(K.shape[1], dtype=K.dtype)
+    delta = 0.0
     while True:
         gap = -np.inf
         top = bottom = -np.inf
         i = j = first = last = np.int64(0)
         for g in range(len(group_start) - 1):
             a, b = group_start[g], group_start[g + 1]
-            most_up, most_down, at_up, at_down = _extremes(piece, a, b, p, f, up, down)
+            most_up, most_down, at_up, at_down = _move(
+                piece, a, b, G, up, down, Ki, Kj, delta
+            )
             if at_up >= 0 and at_down >= 0 and most_up + most_down > gap:
                 gap = most_up + most_down
                 top, bottom, i, j, first, last = (
@@ -264,18 +271,17 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
             break
         if n_iter % CHECK_EVERY == 0 and stop[0] != 0:
             break
-        i = _nearest(top, piece[i], p, f, up, -1.0)
+        i = _nearest(top, piece[i], G, up, -1.0)
         if not is_filled and ready[column[i]] == 0:
             fill_row(source, column[i])
         Ki = K[column[i]]
-        Gi = f[row[i]] + p[i]
         Kii = np.float64(Ki[column[i]])
         down[i] = -np.inf  # rounding must not make i its own partner
-        at = _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap)
+        at = _best_piece(piece, first, last, G, down, Ki, diag, G[i], Kii, gap)
         if at >= 0:
-            j = _best_partner(piece[at], p, f, down, Ki, diag, Gi, Kii, gap)
+            j = _best_partner(piece[at], G, down, Ki, diag, G[i], Kii, gap)
         else:
-            j = _nearest(bottom, piece[j], p, f, down, 1.0)
+            j = _nearest(bottom, piece[j], G, down, 1.0)
 
         # A variable that reaches a bound is set to it exactly, so that it counts as
         # being at the bound.
@@ -283,27 +289,24 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
             fill_row(source, column[j])
         Kj = K[column[j]]
         curvature = Kii + np.float64(Kj[column[j]]) - 2.0 * np.float64(Ki[column[j]])
-        delta = (f[row[j]] + p[j] - Gi) / max(curvature, TINY)
+        delta = (G[j] - G[i]) / max(curvature, TINY)
         room_i = hi[i] - beta[i]
         room_j = beta[j] - lo[j]
         delta = min(delta, room_i, room_j)
         new_i = hi[i] if delta >= room_i else beta[i] + delta
         new_j = lo[j] if delta >= room_j else beta[j] - delta
         if new_i == beta[i] and new_j == beta[j]:
-            return n_iter, gap, True
+            is_stalled = True
+            break
         beta[i] = new_i
         beta[j] = new_j
         for t in (i, j):
             up[t] = 0.0 if beta[t] < hi[t] else -np.inf
             down[t] = 0.0 if beta[t] > lo[t] else -np.inf
-        for s in range(span.shape[0]):
-            part = f[span[s, 0] : span[s, 0] + span[s, 1]]
-            from_i = Ki[span[s, 2] : span[s, 2] + span[s, 1]]
-            from_j = Kj[span[s, 2] : span[s, 2] + span[s, 1]]
-            for k in range(len(part)):
-                part[k] += delta * (np.float64(from_i[k]) - np.float64(from_j[k]))
         n_iter += 1
-    return n_iter, gap, False
+    for t in range(m):
+        f[row[t]] = G[t] - p[t]
+    return n_iter, gap, is_stalled
 
 
 # Two habits let the compiler turn the loops below into vector instructions, which are
@@ -313,26 +316,28 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
 
 
 @jit
-def _extremes(piece, first, last, p, f, up, down):
-    """Find the variables that violate most, in the pieces ``first`` to ``last``.
+def _move(piece, first, last, G, up, down, Ki, Kj, delta):
+    """Take a step of ``delta``, and find the variables that violate most after it.
 
-    Return the largest ``-G`` of the variables that may grow, the largest ``G`` of those
-    that may shrink, and the pieces that hold the two (-1 for none).
+    Only the pieces from ``first`` up to ``last`` are moved and looked at.  Return the
+    largest ``-G`` of the variables that may grow, the largest ``G`` of those that may
+    shrink, and the pieces that hold the two (-1 for none).
     """
     best_up = NO_SCORE
     best_down = NO_SCORE
     at_up = np.int64(-1)
     at_down = np.int64(-1)
     for s in range(first, last):
-        v0, length, r0 = piece[s, 0], piece[s, 1], piece[s, 2]
-        f_, p_ = f[r0 : r0 + length], p[v0 : v0 + length]
+        v0, length, c0 = piece[s, 0], piece[s, 1], piece[s, 3]
+        G_, Ki_, Kj_ = G[v0 : v0 + length], Ki[c0 : c0 + length], Kj[c0 : c0 + length]
         up_, down_ = up[v0 : v0 + length], down[v0 : v0 + length]
         top = NO_SCORE
         bottom = NO_SCORE
         for k in range(length):
-            G = f_[k] + p_[k]
-            top = max(top, _ordinal(up_[k] - G))
-            bottom = max(bottom, _ordinal(down_[k] + G))
+            moved = G_[k] + delta * (np.float64(Ki_[k]) - np.float64(Kj_[k]))
+            G_[k] = moved
+            top = max(top, _ordinal(up_[k] - moved))
+            bottom = max(bottom, _ordinal(down_[k] + moved))
         if top > best_up:
             best_up = top
             at_up = s
@@ -362,17 +367,17 @@ def _packed(value, index):
 
 
 @jit
-def _nearest(target, run, p, f, free, sign):
+def _nearest(target, run, G, free, sign):
     """Return the variable of a piece whose score ``free + sign * G`` is ``target``.
 
     Distance and index are packed into one integer, so that the nearest variable is
     found even if rounding makes the score differ from ``target``.
     """
-    v0, length, r0 = run[0], run[1], run[2]
-    f_, p_, free_ = f[r0 : r0 + length], p[v0 : v0 + length], free[v0 : v0 + length]
+    v0, length = run[0], run[1]
+    G_, free_ = G[v0 : v0 + length], free[v0 : v0 + length]
     best = MAGNITUDE
     for k in range(length):
-        off = abs(target - (free_[k] + sign * (f_[k] + p_[k])))
+        off = abs(target - (free_[k] + sign * G_[k]))
         best = min(best, _packed(off, length - 1 - k))  # the last of equals wins
     return v0 + length - 1 - (best & INDEX)
 
@@ -389,7 +394,7 @@ def _gain(rise, Kii, Kjj, Kij):
 
 
 @jit
-def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
+def _best_piece(piece, first, last, G, down, Ki, diag, Gi, Kii, gap):
     """Return the piece that holds the best partner of ``i``; -1 if no gain is positive.
 
     Violations are scaled to [0, 1], so that gains do not overflow.
@@ -399,12 +404,12 @@ def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
     best = np.int32(0)
     at = np.int64(-1)
     for s in range(first, last):
-        v0, length, r0, c0 = piece[s, 0], piece[s, 1], piece[s, 2], piece[s, 3]
-        f_, p_, down_ = f[r0 : r0 + length], p[v0 : v0 + length], down[v0 : v0 + length]
-        diag_, Ki_ = diag[r0 : r0 + length], Ki[c0 : c0 + length]
+        v0, length, c0 = piece[s, 0], piece[s, 1], piece[s, 3]
+        G_, down_ = G[v0 : v0 + length], down[v0 : v0 + length]
+        diag_, Ki_ = diag[v0 : v0 + length], Ki[c0 : c0 + length]
         top = np.int32(0)
         for k in range(length):
-            rise = (f_[k] + p_[k] + down_[k] - Gi) * scale
+            rise = (G_[k] + down_[k] - Gi) * scale
             gain = np.float32(_gain(rise, Kii, diag_[k], Ki_[k]))
             top = max(top, gain.view(np.int32))
         if top > best:
@@ -414,16 +419,16 @@ def _best_piece(piece, first, last, p, f, down, Ki, diag, Gi, Kii, gap):
 
 
 @jit
-def _best_partner(run, p, f, down, Ki, diag, Gi, Kii, gap):
+def _best_partner(run, G, down, Ki, diag, Gi, Kii, gap):
     """Return the best partner of ``i`` in a piece that has one."""
     scale = 1.0 / gap
     Kii = np.float32(Kii)
-    v0, length, r0, c0 = run[0], run[1], run[2], run[3]
-    f_, p_, down_ = f[r0 : r0 + length], p[v0 : v0 + length], down[v0 : v0 + length]
-    diag_, Ki_ = diag[r0 : r0 + length], Ki[c0 : c0 + length]
+    v0, length, c0 = run[0], run[1], run[3]
+    G_, down_ = G[v0 : v0 + length], down[v0 : v0 + length]
+    diag_, Ki_ = diag[v0 : v0 + length], Ki[c0 : c0 + length]
     best = np.int64(0)
     for k in range(length):
-        rise = (f_[k] + p_[k] + down_[k] - Gi) * scale
+        rise = (G_[k] + down_[k] - Gi) * scale
         best = max(best, _packed(_gain(rise, Kii, diag_[k], Ki_[k]), k))
     return v0 + (best & INDEX)
 
