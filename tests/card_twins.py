@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engines.cuda.sources import GOES_ON, SOLVED, STALLED, STEMS, typed
+from mercer.engines.cuda.sources import (
+    GOES_ON,
+    NOBODY,
+    OF_GRADIENTS,
+    SOLVED,
+    STALLED,
+    STEMS,
+    typed,
+)
 
 LEAST_CURVATURE = 1e-12
 
@@ -129,6 +137,98 @@ def _first_largest(values: NDArray) -> int:
     return at
 
 
+def find_extremes(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    f: NDArray,
+    row: NDArray,
+    p: NDArray,
+    beta: NDArray,
+    lo: NDArray,
+    hi: NDArray,
+    group_start: NDArray,
+    found: NDArray,
+) -> None:
+    """Find extremes of gradients; blocks look at variables in turn."""
+    G = f[row] + p
+    out = found.reshape(grid[1], grid[0], 4)
+    for g, (first, last) in enumerate(pairwise(group_start)):
+        for x in range(grid[0]):
+            out[g, x] = np.inf, NOBODY, -np.inf, NOBODY
+            of_block = (np.arange(last - first) // block[0]) % grid[0] == x
+            own = first + np.flatnonzero(of_block)
+            up = _first_largest(np.where(beta[own] < hi[own], -G[own], np.nan))
+            down = _first_largest(np.where(beta[own] > lo[own], G[own], np.nan))
+            if up >= 0:
+                out[g, x, :2] = G[own[up]], own[up]
+            if down >= 0:
+                out[g, x, 2:] = G[own[down]], own[down]
+
+
+def rank_violators(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    f: NDArray,
+    row: NDArray,
+    p: NDArray,
+    beta: NDArray,
+    lo: NDArray,
+    hi: NDArray,
+    group_start: NDArray,
+    extremes: NDArray,
+    member_in: NDArray,
+    round_: int,
+    out: NDArray,
+    m: int,
+) -> None:
+    """Write violations, times -1."""
+    G = f[row] + p
+    least, most = np.repeat(extremes.reshape(-1, 2), np.diff(group_start), axis=0).T
+    counts = ~np.isnan(G) & (member_in != round_)
+    out[:m] = np.where(counts & (beta < hi), G - most, np.inf)
+    out[m:] = np.where(counts & (beta > lo), least - G, np.inf)
+
+
+def load_members(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    members: NDArray,
+    count: int,
+    f: NDArray,
+    row: NDArray,
+    p: NDArray,
+    beta: NDArray,
+    lo: NDArray,
+    hi: NDArray,
+    diagonal: NDArray,
+    member_in: NDArray,
+    round_: int,
+    own_lo: NDArray,
+    own_hi: NDArray,
+    own_beta: NDArray,
+    own_gradient: NDArray,
+    own_diagonal: NDArray,
+) -> None:
+    """Copy what steps need of members."""
+    v = members[:count]
+    member_in[v] = round_
+    own_lo[:count], own_hi[:count], own_beta[:count] = lo[v], hi[v], beta[v]
+    own_gradient[:count] = f[row[v]] + p[v]
+    own_diagonal[:count] = diagonal[row[v]]
+
+
+def store_members(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    members: NDArray,
+    count: int,
+    own_beta: NDArray,
+    beta: NDArray,
+) -> None:
+    """Give members their coefficients."""
+    beta[members[:count]] = own_beta[:count]
+
+
 def add_rows(
     grid: tuple[int, ...],
     block: tuple[int, ...],
@@ -225,6 +325,10 @@ def _chi2(x: NDArray, z: NDArray) -> NDArray:
 
 _TWINS: dict[str, Callable[..., None]] = {
     "take_pair_steps": take_pair_steps,
+    "find_extremes": find_extremes,
+    "rank_violators": rank_violators,
+    "load_members": load_members,
+    "store_members": store_members,
     "add_rows": add_rows,
     "gather": gather,
     "gaussian_in_place": gaussian_in_place,
@@ -236,4 +340,4 @@ _TWINS: dict[str, Callable[..., None]] = {
 #: the twins by the names of their functions
 TWINS: dict[str, Callable[..., Any]] = {
     typed(stem, dtype): _TWINS[stem] for stem in STEMS for dtype in ("f4", "f8")
-}
+} | {typed(stem, np.float64): _TWINS[stem] for stem in OF_GRADIENTS}

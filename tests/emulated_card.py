@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.engines.cuda.sources import FUNCTIONS, SOURCE
+from mercer.engines.cuda.sources import FUNCTIONS, SOURCE, number
 
 HEADER = Path(__file__).parent / "engines" / "cuda" / "emulation.h"
+MOST_WARPS = number("MOST_WARPS")
 #: None if there is a compiler, else why emulated functions cannot be had
 MISSING = None if shutil.which("g++") else "g++ is not installed"
 
@@ -81,6 +82,8 @@ def _launch(
 ) -> None:
     if name.startswith("take_pair_steps") and threads is not None:
         block = (threads,)
+    if name.startswith("find_extremes"):  # any number finds the same
+        block = (min(block[0], MOST_WARPS * lanes),)
     codes, pointers = "", []
     for value in arguments:
         kind = f"{value.dtype.kind}{value.dtype.itemsize}"

@@ -92,11 +92,16 @@ static emulation::Three blockIdx, blockDim, gridDim;
 #define __shfl_xor_sync(MASK, VALUE, DISTANCE) \
     emulation::exchange(VALUE, DISTANCE, __LINE__)
 
-static double __longlong_as_double(long long bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+template <typename To, typename From>
+static To same_bits(From from) {
+    To to;
+    static_assert(sizeof to == sizeof from, "the same number of bits");
+    memcpy(&to, &from, sizeof to);
+    return to;
 }
+#define __longlong_as_double(BITS) same_bits<double>((long long)(BITS))
+#define __double_as_longlong(VALUE) same_bits<long long>((double)(VALUE))
+#define __float_as_uint(VALUE) same_bits<unsigned>((float)(VALUE))
 
 namespace emulation {
 

@@ -19,6 +19,7 @@ from mercer.core.problem import c_svc, certify, epsilon_svr, nu_svc
 from mercer.engines.cuda.sources import (
     FUNCTIONS,
     GOES_ON,
+    OF_GRADIENTS,
     OPTIONS,
     SOLVED,
     SOURCE,
@@ -221,6 +222,71 @@ def test_a_missing_barrier_and_a_wrong_type_are_found_out(monkeypatch):
         function((1,), (16,), *arguments)
 
 
+def standing(rng, sizes):
+    """Return a problem in the midst of its solution, as `code/members.cu` wants it."""
+    m = sum(sizes)
+    lo, hi = -rng.choice([0.0, 1.0], size=m), rng.choice([0.0, 1.0], size=m)
+    beta = np.where(rng.random(m) < 0.5, lo, hi)
+    f, p = rng.integers(-3, 4, size=(2, m)).astype(float)  # many are equal
+    p[rng.random(m) < 0.1] = np.nan
+    p[rng.random(m) < 0.1] = -np.inf
+    row = rng.permutation(m).astype(np.int32)
+    starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
+    return [f, row, p, beta, lo, hi], starts
+
+
+@pytest.mark.parametrize("sizes", [(1,), (40,), (700,), (30, 1, 900), (5, 5)])
+def test_extremes_and_ranks_of_violators(run, sizes):
+    rng = np.random.default_rng(sum(sizes))
+    state, starts = standing(rng, sizes)
+    G = state[0][state[1]] + state[2]
+    _, _, _, beta, lo, hi = state
+    n = len(sizes)
+    grid, block = (2, n), (16,)
+    found = np.zeros((n, 2, 2, 2))
+    own = [*state, starts, found]
+    twin, here = both_ways(run, "find_extremes_double", grid, block, own)
+    np.testing.assert_array_equal(here[-1], twin[-1])
+    for g in range(n):
+        inside = slice(starts[g], starts[g + 1])
+        up = np.where((beta < hi) & ~np.isnan(G), G, np.inf)[inside]
+        down = np.where((beta > lo) & ~np.isnan(G), G, -np.inf)[inside]
+        assert here[-1][g, :, 0, 0].min() == up.min()
+        assert here[-1][g, :, 1, 0].max() == down.max()
+    m = len(beta)
+    member_in = rng.choice([3, 4], size=m).astype(np.int32)
+    extremes = np.stack([here[-1][:, :, 0, 0].min(1), here[-1][:, :, 1, 0].max(1)], 1)
+    own = [
+        *state, starts, extremes, member_in, np.int32(4), np.zeros(2 * m), np.int32(m)
+    ]  # fmt: skip
+    twin, here = both_ways(run, "rank_violators_double", grid, block, own)
+    np.testing.assert_array_equal(here[-2], twin[-2])
+    assert np.isinf(here[-2][:m][member_in == 4]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_members_are_copied_and_get_their_coefficients(run, dtype):
+    rng = np.random.default_rng(0)
+    state, _ = standing(rng, (600,))
+    members = rng.permutation(600)[:300].astype(np.int32)
+    diagonal, member_in = rng.random(600).astype(dtype), np.full(600, -1, np.int32)
+    copies = [np.zeros(300) for _ in range(4)]
+    arguments = [
+        members, np.int32(300), *state, diagonal, member_in, np.int32(5), *copies,
+        np.zeros(300, dtype),
+    ]  # fmt: skip
+    name = typed("load_members", dtype)
+    twin, found = both_ways(run, name, (2,), (256,), arguments)
+    for mine, theirs in zip(found, twin, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert (np.flatnonzero(found[9] == 5) == np.sort(members)).all()
+    np.testing.assert_array_equal(found[13], state[3][members])
+    arguments = [members, np.int32(300), rng.normal(size=300), state[3]]
+    twin, found = both_ways(run, "store_members_double", (2,), (256,), arguments)
+    np.testing.assert_array_equal(found[3], twin[3])
+    np.testing.assert_array_equal(found[3][members], arguments[2])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("count, length", [(0, 5), (1, 1), (9, 33), (40, 70)])
 def test_rows_are_added_as_the_twin_adds_them(run, dtype, count, length):
@@ -342,4 +408,4 @@ def test_nvrtc_compiles_the_text(architecture):
 
 def test_stems_and_types():
     assert typed("chi2", np.float32) == "chi2_float"
-    assert len(FUNCTIONS) == 2 * len(STEMS)
+    assert len(FUNCTIONS) == 2 * len(STEMS) + len(OF_GRADIENTS)

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.engines.cuda import sources
@@ -27,6 +28,7 @@ __all__ = [
     "card_of",
     "check_arguments",
     "open_card",
+    "to_card_together",
 ]
 
 #: runs a compiled function: ``launch(grid, block, arguments)``, where the arguments are
@@ -206,6 +208,25 @@ class CudaCard(Card):
 
     def synchronize(self) -> None:
         self._device.synchronize()
+
+
+# Arrays that are copied to the card together begin at multiples of so many bytes.
+ALIGNMENT = 16
+
+
+def to_card_together(card: Card, *arrays: NDArray) -> list[Any]:
+    """Copy small arrays of one dimension to the card; many take as long as one."""
+    sizes = [-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays]
+    ends = np.cumsum(sizes)
+    together = np.zeros(int(ends[-1]), dtype=np.uint8)
+    begins = [int(end - size) for end, size in zip(ends, sizes, strict=True)]
+    for begin, array in zip(begins, arrays, strict=True):
+        together[begin : begin + array.nbytes] = array.view(np.uint8)
+    there = card.to_card(together)
+    return [
+        there[begin : begin + array.nbytes].view(array.dtype)
+        for begin, array in zip(begins, arrays, strict=True)
+    ]
 
 
 def check_arguments(card: Card, name: str, arguments: tuple[Any, ...]) -> None:

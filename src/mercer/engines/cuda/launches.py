@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem
-from mercer.engines.cuda.card import Card
-from mercer.engines.cuda.sources import GOES_ON, STALLED, typed
+from mercer.engines.cuda.card import Card, to_card_together
+from mercer.engines.cuda.sources import AT_ONCE, GOES_ON, STALLED, typed
 
 __all__ = ["Launcher", "Outcomes", "Packed", "pack"]
 
@@ -26,8 +26,10 @@ __all__ = ["Launcher", "Outcomes", "Packed", "pack"]
 FIRST_STEPS = 1000
 SECONDS = 0.1
 MOST_STEPS_AT_ONCE = 1_000_000
-# Threads of a block: whole warps, one variable for each thread if there are few
-# variables. More than this a card does not allow.
+# Bytes of the results of one problem: steps, gap and state.
+RESULTS = (8, 8, 4)
+# Threads of a block: whole warps, and as many as are busy at once. More than this a
+# card does not allow.
 WARP = 32
 MOST_THREADS = 1024
 
@@ -88,11 +90,14 @@ def pack(
             f"The problems of this fit have {start[-1]} variables together, and a card "
             "takes 2147483647 at once. Use device='cpu'."
         )
+    first_there, start_there = to_card_together(
+        card, first.astype(np.int32), start.astype(np.int32)
+    )
     return Packed(
-        card.to_card(first.astype(np.int32)),
-        card.to_card(start.astype(np.int32)),
-        arrays["column"].astype(np.int32),
-        arrays["diagonal"].astype(dtype),
+        first_there,
+        start_there,
+        arrays["column"].astype(np.int32, copy=False),
+        arrays["diagonal"].astype(dtype, copy=False),
         arrays["lo"],
         arrays["hi"],
         arrays["beta"],
@@ -100,6 +105,16 @@ def pack(
         card.xp.empty(int(start[-1]), dtype=np.uint8),
         len(groups),
         max(int(own.sum()) for own in groups),
+    )
+
+
+def _as_results(memory: Any, n: int) -> tuple[Any, Any, Any]:
+    """Return steps, gaps and states of n problems, which share memory."""
+    ends = np.cumsum(np.multiply(RESULTS, n)).tolist()
+    return (
+        memory[: ends[0]].view(np.int64),
+        memory[ends[0] : ends[1]].view(np.float64),
+        memory[ends[1] : ends[2]].view(np.int32),
     )
 
 
@@ -138,36 +153,39 @@ class Launcher:
         ``packed.beta`` and ``packed.gradient`` change in place. ``after_launch`` gets
         the number of steps so far, the gap, and whether steps go on, of each problem.
         """
-        to_card, to_host = self._card.to_card, self._card.to_host
         function = self._card.function(typed("take_pair_steps", matrix.dtype))
         n = packed.n_problems
-        steps = self._card.xp.zeros(n, dtype=np.int64)
-        gap = self._card.xp.full(n, np.inf, dtype=np.float64)
-        state = self._card.xp.zeros(n, dtype=np.int32)
-        limit = to_card(tolerance.astype(np.float64))
-        taken = np.zeros(n, dtype=np.int64)
-        threads = -(-min(packed.largest, MOST_THREADS) // WARP) * WARP
+        # One piece of memory, so that one copy brings all results.
+        results = self._card.xp.zeros(n * sum(RESULTS), dtype=np.uint8)
+        steps, gap, state = _as_results(results, n)
+        taken, gaps = np.zeros(n, dtype=np.int64), np.full(n, np.inf)
+        states = np.full(n, GOES_ON, dtype=np.int32)
+        threads = -(-packed.largest // (AT_ONCE * WARP)) * WARP
+        threads = min(max(threads, WARP), MOST_THREADS)
         active = np.arange(n, dtype=np.int32)
         while len(active) and not self._stop[0]:
             allowed = np.clip(most_steps - taken, 0, self._most)
             began = time.perf_counter()
+            which, limit, most = to_card_together(
+                self._card, active, tolerance.astype(np.float64),
+                allowed.astype(np.int32),
+            )  # fmt: skip
             function(
                 (len(active),),
                 (threads,),
                 (
-                    matrix, np.int64(leading), np.int64(apart), to_card(active),
-                    *packed[:-2], limit, to_card(allowed.astype(np.int32)), steps, gap,
-                    state,
+                    matrix, np.int64(leading), np.int64(apart), which, *packed[:-2],
+                    limit, most, steps, gap, state,
                 ),
             )  # fmt: skip
-            # These copies wait until the launch has ended.
-            taken, gaps, states = to_host(steps), to_host(gap), to_host(state)
+            # This copy waits until the launch has ended.
+            taken, gaps, states = _as_results(self._card.to_host(results), n)
             self._adapt(time.perf_counter() - began)
             goes_on = (states == GOES_ON) & (taken < most_steps)
             active = np.flatnonzero(goes_on).astype(np.int32)
             if after_launch is not None:
                 after_launch(taken, gaps, goes_on)
-        return Outcomes(taken, to_host(gap), to_host(state) == STALLED)
+        return Outcomes(taken, gaps, states == STALLED)
 
     def _adapt(self, seconds: float) -> None:
         """Choose the steps of the next launch by the time of the latest."""

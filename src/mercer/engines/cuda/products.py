@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.decompose import Task
-from mercer.engines.cuda.card import Card
+from mercer.engines.cuda.card import Card, to_card_together
 from mercer.engines.cuda.pair import parts
 from mercer.engines.cuda.sources import grid_of, typed
 from mercer.engines.cuda.values import Values, stretches
@@ -28,12 +28,14 @@ def add_rows(
     if not (len(slot) and length):
         return
     function = card.function(typed("add_rows", pool.dtype))
+    slots, weights = to_card_together(
+        card, slot.astype(np.int32), weight.astype(np.float64)
+    )
     function(
         *grid_of("add_rows", length),
         (
-            pool, np.int64(pool.shape[1]), card.to_card(slot.astype(np.int32)),
-            card.to_card(weight.astype(np.float64)), np.int32(len(slot)), column, f,
-            np.int32(length),
+            pool, np.int64(pool.shape[1]), slots, weights, np.int32(len(slot)), column,
+            f, np.int32(length),
         ),
     )  # fmt: skip
 
@@ -50,7 +52,9 @@ def gather(
     if out is None:
         out = card.xp.empty((m, n), dtype=source.dtype)
     if m and n:
-        places = [card.to_card(index.astype(np.int32)) for index in (rows, columns)]
+        places = to_card_together(
+            card, *(index.astype(np.int32) for index in (rows, columns))
+        )
         function = card.function(typed("gather", source.dtype))
         function(
             *grid_of("gather", m, n),

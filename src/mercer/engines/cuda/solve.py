@@ -40,9 +40,12 @@ SOLVERS = ("auto", "smo", "decompose")
 # less time than working sets take. A trial on one H200 had problems of 12,600
 # variables; the limit itself has not been measured.
 MOST_IN_A_BLOCK = 16_384
-# Memory for parts of a matrix while it is computed, and for certificates. Parts take
-# several times their own size until they are finished.
-SPARE_BYTES = 256 * 2**20
+# Memory for parts of a matrix while it is computed, and for certificates: this share of
+# the budget, but not less than the first number of bytes and not more than the second.
+# Parts take several times their own size until they are finished, and small parts take
+# longer to ask for than to compute.
+SPARE_SHARE = 1 / 16
+SPARE_BYTES = 256 * 2**20, 4 * 2**30
 TIMES_THEIR_SIZE = 8
 
 Progress = Callable[[Sequence[Task]], None]
@@ -117,7 +120,7 @@ class _OnCard:
         budget = card.memory(settings.cache_size)
         self._solver: WholeSolver | WorkingSetSolver | None = self._prepare(budget)
         #: memory for certificates, which are computed while the solver has its own
-        self._spare = min(SPARE_BYTES, budget // 4)
+        self._spare = _spare_bytes(budget)
 
     def _prepare(self, budget: int) -> WholeSolver | WorkingSetSolver:
         """Choose the solver."""
@@ -127,7 +130,7 @@ class _OnCard:
             max_iter = max(MOST_STEPS, 100 * max(len(task.beta) for task in tasks))
         n, largest = len(values), max(len(task.beta) for task in tasks)
         needed = n * n * values.dtype.itemsize
-        spare = min(SPARE_BYTES, budget // 4)
+        spare = _spare_bytes(budget)
         rest = budget - spare - needed
         if settings.solver == "smo" and rest < 0:
             raise MemoryError(
@@ -167,3 +170,9 @@ class _OnCard:
             self._stop,
         )  # fmt: skip
         return solve_to_certificates(specs, again.tasks, precise.tol, again)
+
+
+def _spare_bytes(budget: int) -> int:
+    """Return the bytes of a budget that are not for kernel values of the solver."""
+    least, most = SPARE_BYTES
+    return min(max(least, int(SPARE_SHARE * budget)), most, budget // 4)

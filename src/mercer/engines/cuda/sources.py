@@ -13,8 +13,11 @@ from importlib import resources
 import numpy as np
 
 __all__ = [
+    "AT_ONCE",
     "FUNCTIONS",
     "GOES_ON",
+    "NOBODY",
+    "OF_GRADIENTS",
     "OPTIONS",
     "SOLVED",
     "SOURCE",
@@ -25,7 +28,7 @@ __all__ = [
 ]
 
 #: the files, in the order in which they build on each other
-FILES = ("reductions.cu", "pair_steps.cu", "rows.cu", "tiles.cu")
+FILES = ("reductions.cu", "pair_steps.cu", "members.cu", "rows.cu", "tiles.cu")
 # Products and sums are rounded one by one, as on the processor: solvers then take the
 # very same steps on a card as in the tests. Fast but inexact functions of single
 # precision are not asked for either: they would flush small numbers to 0.
@@ -41,6 +44,7 @@ SOURCE = _read()
 #: the names of functions, such as "add_rows", each with a version for every type
 STEMS = (
     "take_pair_steps",
+    "load_members",
     "add_rows",
     "gather",
     "gaussian_in_place",
@@ -49,7 +53,12 @@ STEMS = (
     "squared_differences",
     "chi2",
 )
-FUNCTIONS = tuple(f"{stem}_{kind}" for stem in STEMS for kind in ("float", "double"))
+#: those that see no kernel values, and so have one version only
+OF_GRADIENTS = ("find_extremes", "rank_violators", "store_members")
+FUNCTIONS = (
+    *(f"{stem}_{kind}" for stem in STEMS for kind in ("float", "double")),
+    *(f"{stem}_double" for stem in OF_GRADIENTS),
+)
 
 
 def typed(stem: str, dtype: np.dtype | type) -> str:
@@ -59,13 +68,22 @@ def typed(stem: str, dtype: np.dtype | type) -> str:
 
 def number(name: str) -> int:
     """Return a number that the text defines, such as ``SIDE``."""
-    found = re.search(rf"#define {name} (\d+)", SOURCE)
+    found = re.search(rf"#define {name} (0x[0-9a-f]+|\d+)", SOURCE)
     assert found is not None, name
-    return int(found[1])
+    return int(found[1], 0)
 
 
 # How a problem stands after some steps.
 GOES_ON, SOLVED, STALLED = (number(name) for name in ("GOES_ON", "SOLVED", "STALLED"))
+
+# Variables that a thread looks at together.
+AT_ONCE = number("AT_ONCE")
+# Stands where there is no variable.
+NOBODY = number("NOBODY")
+
+# Threads of a block, and blocks, that look at all variables of a problem.
+LOOKERS = 256
+MOST_LOOKING = 256
 
 # CUDA allows more blocks than this side by side, but not one above the other.
 MOST_ABOVE = 65535
@@ -74,11 +92,16 @@ MOST_ABOVE = 65535
 def grid_of(stem: str, m: int, n: int = 1) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return grid and block for a function on m rows and n columns.
 
-    The sizes are usual ones for memory-bound work; others have not been measured.
+    Functions of variables have m of them, in the largest of n groups. The sizes are
+    usual ones for memory-bound work; others have not been measured.
     """
     if stem == "add_rows":
         columns, parts = number("COLUMNS"), number("PARTS")
         return (max(1, -(-m // columns)),), (columns, parts)
+    if stem in ("find_extremes", "rank_violators"):
+        return (max(1, min(-(-m // LOOKERS), MOST_LOOKING)), n), (LOOKERS,)
+    if stem in ("load_members", "store_members"):
+        return (max(1, -(-m // LOOKERS)),), (LOOKERS,)
     if stem in ("gaussian_in_place", "gather"):
         return (max(1, -(-n // 256)), max(1, min(m, MOST_ABOVE))), (256,)
     side = number("SIDE")

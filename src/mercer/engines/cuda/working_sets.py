@@ -13,15 +13,18 @@ the card has found.
 
 from __future__ import annotations
 
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engines.cpu.decompose import INNER_TOLERANCE, Task
+from mercer.engines.cuda.card import to_card_together
 from mercer.engines.cuda.launches import Launcher, group_sizes, pack
 from mercer.engines.cuda.pair import parts
 from mercer.engines.cuda.products import add_rows, compute_f, gather
+from mercer.engines.cuda.sources import NOBODY, grid_of, typed
 from mercer.engines.cuda.values import CardFit, Values, stretches
 
 __all__ = ["WorkingSetSolver"]
@@ -71,13 +74,21 @@ class _Problem:
         self._values = values
         self._own = task.gram_rows(np.arange(len(task.f)))  #: Gram row of each own row
         self._stretches = stretches(task.columns)
-        self._ends = np.append(0, np.cumsum(group_sizes(problem)))
-        self.p, self.lo, self.hi = map(card.to_card, problem[:3])
-        self.row = card.to_card(problem.row)
+        sizes = group_sizes(problem)
+        ends = np.append(0, np.cumsum(sizes)).astype(np.int32)
+        self._ends = card.to_card(ends)
+        self._grid = grid_of("find_extremes", int(sizes.max()), len(sizes))
         self.beta, self.f = card.to_card(task.beta), card.to_card(task.f)
+        p, lo, hi = map(card.to_card, problem[:3])
+        row = card.to_card(problem.row.astype(np.int32))
+        #: the problem as the functions of ``code/members.cu`` want it
+        self._state = (self.f, row, p, self.beta, lo, hi)
+        self._diagonal = card.to_card(values.diag[self._own].astype(values.dtype))
         columns = np.arange(len(self._own)) if memory is not None else self._own
         self.columns = card.to_card(columns.astype(np.int32))
         self.members = np.empty(0, dtype=np.int64)
+        #: the round in which a variable was a member last
+        self._member_in = card.xp.full(len(task.beta), -1, dtype=np.int32)
         self.moved_in = self.came_in = self.members
         self.n_rounds = 0
         self.has_new = self.has_moved = True
@@ -85,44 +96,60 @@ class _Problem:
 
     def look(self, tol: float) -> _Look:
         """Find the gap and the variables that violate most."""
-        xp, card = self._values.card.xp, self._values.card
-        G = self.f[self.row] + self.p
-        is_number = G == G
-        grows = xp.where((self.beta < self.hi) & is_number, G, np.inf)
-        shrinks = xp.where((self.beta > self.lo) & is_number, G, -np.inf)
-        found = []
-        groups = [
-            slice(int(a), int(b))
-            for a, b in zip(self._ends, self._ends[1:], strict=False)
-        ]
-        for own in groups:
-            at_least, at_most = grows[own].argmin(), shrinks[own].argmax()
-            ends = grows[own].min(), shrinks[own].max()
-            places = at_least.astype(np.float64), at_most.astype(np.float64)
-            found.append(xp.stack([*ends, *places]))
-        least, most, at_least, at_most = card.to_host(xp.stack(found)).T
+        least, most, pairs = self._extremes()
         with np.errstate(invalid="ignore"):
             gaps = np.nan_to_num(most - least, nan=-np.inf, posinf=np.inf)
         worst = int(gaps.argmax())
-        begin = int(self._ends[worst])
-        pair = begin + int(at_least[worst]), begin + int(at_most[worst])
+        pair = int(pairs[worst, 0]), int(pairs[worst, 1])
         gap = max(float(gaps[worst]), 0.0)
         if gap <= tol:
             return _Look(gap, pair, np.empty(0, dtype=np.int64))
-        # Violations of both sides: with the variable of the other side that violates
-        # most with all of the group.
-        for g, own in enumerate(groups):
-            grows[own] = float(most[g]) - grows[own]
-            shrinks[own] -= float(least[g])
-        if len(self.members):
-            index = card.to_card(self.members)
-            grows[index] = shrinks[index] = -np.inf
-        count = min(self._fresh() // 2, len(self.task.beta))
-        strong = []
-        for violation in (grows, shrinks):
-            at = xp.argpartition(-violation, count - 1)[:count]
-            strong.append(xp.stack([at.astype(np.float64), violation[at]]))
-        return _Look(gap, pair, self._merged(card.to_host(xp.stack(strong)), tol))
+        return _Look(gap, pair, self._strongest(least, most, tol))
+
+    def _extremes(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the least and the largest gradient of each group, and their variables.
+
+        The least is of variables that may grow, the largest of those that may shrink.
+        """
+        card, (blocks, n_groups) = self._values.card, self._grid[0]
+        found = card.xp.empty((n_groups, blocks, 2, 2))
+        function = card.function("find_extremes_double")
+        function(*self._grid, (*self._state, self._ends, found))
+        values, variables = np.moveaxis(card.to_host(found), -1, 0)
+        values[..., 1] *= -1
+        best = values.min(axis=1)
+        # Of equal ones the first variable counts, whichever block has found it.
+        variables[values != best[:, None]] = NOBODY
+        return best[:, 0], -best[:, 1], variables.min(axis=1).astype(np.int64)
+
+    def _strongest(self, least: NDArray, most: NDArray, tol: float) -> NDArray:
+        """Return strong violators that are not members, the strongest first.
+
+        A variable violates with the one of the other side that violates most with all
+        of its group.
+        """
+        card, m = self._values.card, len(self.task.beta)
+        xp = card.xp
+        extremes = card.to_card(np.stack([least, most], axis=1))
+        ranked = xp.empty(2 * m)
+        function = card.function("rank_violators_double")
+        function(
+            *self._grid,
+            (
+                *self._state, self._ends, extremes, self._member_in,
+                np.int32(self.n_rounds), ranked, np.int32(m),
+            ),
+        )  # fmt: skip
+        count = min(self._fresh() // 2, m)
+        growing, shrinking = ranked[:m], ranked[m:]
+        at = xp.concatenate(
+            [
+                xp.argpartition(growing, count - 1)[:count],
+                xp.argpartition(shrinking, count - 1)[:count] + m,
+            ]
+        )
+        places, violation = card.to_host(xp.stack([at.astype(np.float64), ranked[at]]))
+        return self._merged(places.astype(np.int64) % m, -violation, tol)
 
     def _fresh(self) -> int:
         """Return how many new variables a round may have, an even number.
@@ -135,12 +162,11 @@ class _Problem:
         return max(2, self.size // 2 * 2)
 
     @staticmethod
-    def _merged(strong: NDArray, tol: float) -> NDArray[np.int64]:
+    def _merged(at: NDArray, violation: NDArray, tol: float) -> NDArray[np.int64]:
         """Put the strong violators of both sides in one order, each of them once."""
-        at, violation = (strong[:, k].reshape(-1) for k in (0, 1))
         order = np.argsort(-violation, kind="stable")
         order = order[violation[order] > tol]
-        found, first = np.unique(at[order].astype(np.int64), return_index=True)
+        found, first = np.unique(at[order], return_index=True)
         return found[np.argsort(first)]
 
     def choose(self, look: _Look) -> NDArray[np.int64]:
@@ -183,11 +209,11 @@ class _Problem:
             rows = self.rows(places[part])
             self._values.fill(rows, self._stretches, block)
             # Rounding must not make a sample differ from itself.
-            own = self.task.problem.row[self.members[places[part]]]
-            diagonal = self._values.diag[rows].astype(block.dtype)
-            at = card.xp.arange(len(rows)), card.to_card(own)
-            block[at] = card.to_card(diagonal)
-            self.pool[card.to_card(places[part])] = block
+            own, slots = to_card_together(
+                card, self.task.problem.row[self.members[places[part]]], places[part]
+            )
+            block[card.xp.arange(len(rows)), own] = self._diagonal[own]
+            self.pool[slots] = block
 
     def fill_square(self, matrix: Any, square: Any) -> None:
         """Put the kernel values of members with each other together."""
@@ -200,14 +226,37 @@ class _Problem:
             source = matrix
         gather(card, source, left, right, square)
 
+    def load(self, index: Any, arrays: dict[str, Any], own: slice) -> None:
+        """Copy what pair steps need of members to a part of some arrays.
+
+        ``index`` has the members on the card, in the order of the copies.
+        """
+        names = ("lo", "hi", "beta", "gradient", "diagonal")
+        card, count = self._values.card, own.stop - own.start
+        function = card.function(typed("load_members", self._values.dtype))
+        function(
+            *grid_of("load_members", count),
+            (
+                index, np.int32(count), *self._state, self._diagonal, self._member_in,
+                np.int32(self.n_rounds), *(arrays[name][own] for name in names),
+            ),
+        )  # fmt: skip
+
+    def store(self, index: Any, beta: Any) -> None:
+        """Give members the coefficients that steps have found."""
+        card, count = self._values.card, len(beta)
+        card.function("store_members_double")(
+            *grid_of("store_members", count),
+            (index, np.int32(count), beta, self.beta),
+        )
+
     def slots(self, places: NDArray) -> NDArray:
         """Return which rows of the pool, or of the whole matrix, members have."""
         return places if self.pool is not None else self.rows(places)
 
     def download(self) -> None:
-        """Bring the solution so far to the task."""
-        to_host = self._values.card.to_host
-        self.task.beta[:], self.task.f[:] = to_host(self.beta), to_host(self.f)
+        """Bring ``f`` to the task, which has the coefficients already."""
+        self.task.f[:] = self._values.card.to_host(self.f)
         self.task.certificate = None
 
 
@@ -309,35 +358,26 @@ class WorkingSetSolver:
 
     def _improve(self, active: list[_Problem], squares: Any, tol: float) -> None:
         """Take pair steps on all working sets, and bring ``f`` up to date."""
-        card, xp = self._values.card, self._values.card.xp
-        orders, groups, indices = [], [], []
-        for b, one in enumerate(active):
-            one.fill_square(self._matrix, squares[b])
+        card = self._values.card
+        orders, groups = [], []
+        for one in active:
             group = one.task.problem.group[one.members]
-            order = np.argsort(group, kind="stable")
-            orders.append(order)
+            orders.append(np.argsort(group, kind="stable"))
             groups.append(np.bincount(group, minlength=1))
-            indices.append(card.to_card(one.members[order]))
-        chosen = list(zip(active, indices, strict=True))
-        arrays = {
-            "column": card.to_card(np.concatenate(orders)),
-            "diagonal": card.to_card(
-                np.concatenate(
-                    [
-                        self._values.diag[one.rows(order)]
-                        for one, order in zip(active, orders, strict=True)
-                    ]
-                )
-            ),
-            "lo": xp.concatenate([one.lo[index] for one, index in chosen]),
-            "hi": xp.concatenate([one.hi[index] for one, index in chosen]),
-            "beta": xp.concatenate([one.beta[index] for one, index in chosen]),
-            "gradient": xp.concatenate(
-                [one.f[one.row[index]] + one.p[index] for one, index in chosen]
-            ),
-        }
+        members = [one.members[o] for one, o in zip(active, orders, strict=True)]
+        ends = np.cumsum([0, *map(len, members)]).tolist()
+        parts_of = list(starmap(slice, pairwise(ends)))
+        column, index = to_card_together(
+            card, *(np.concatenate(a).astype(np.int32) for a in (orders, members))
+        )
+        names = ("lo", "hi", "beta", "gradient")
+        arrays = {name: card.xp.empty(ends[-1]) for name in names}
+        arrays["column"] = column
+        arrays["diagonal"] = card.xp.empty(ends[-1], dtype=self._values.dtype)
+        for b, (one, own) in enumerate(zip(active, parts_of, strict=True)):
+            one.fill_square(self._matrix, squares[b])
+            one.load(index[own], arrays, own)
         packed = pack(card, self._values.dtype, groups, arrays)
-        before = card.to_host(packed.beta)
         tolerance = np.array([self._inner_tol(one, tol) for one in active])
         most = np.array([self._max_iter - one.task.n_iter for one in active])
         steps = self._launcher.run(
@@ -345,14 +385,13 @@ class WorkingSetSolver:
             np.minimum(most, MOST_STEPS_OF_A_ROUND),
         ).steps  # fmt: skip
         after = card.to_host(packed.beta)
-        first = 0
-        for b, (one, index) in enumerate(chosen):
-            own = slice(first, first + len(orders[b]))
-            one.beta[index] = packed.beta[own]
-            change = after[own] - before[own]
-            self._update(one, orders[b], change)
-            one.task.n_iter += int(steps[b])
-            first = own.stop
+        for one, own, order, some, taken in zip(
+            active, parts_of, orders, members, steps, strict=True
+        ):
+            one.store(index[own], packed.beta[own])
+            self._update(one, order, after[own] - one.task.beta[some])
+            one.task.beta[some] = after[own]
+            one.task.n_iter += int(taken)
 
     def _inner_tol(self, one: _Problem, tol: float) -> float:
         """Return how exactly to solve a working set.

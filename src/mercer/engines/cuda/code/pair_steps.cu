@@ -21,6 +21,10 @@
 #define MOST_NEAR 4096
 #endif
 
+// Variables of a thread whose kernel values are fetched at once, so that it waits for
+// the memory of the card once and not for each of them.
+#define AT_ONCE 4
+
 // How a problem stands after some steps.
 #define GOES_ON 0
 #define SOLVED 1
@@ -35,6 +39,18 @@ __device__ unsigned char ways_to_move(double beta, double lo, double hi) {
 __device__ float gain_of(float violation, float K_ii, float K_jj, float K_ij) {
     const float curvature = K_ii + K_jj - 2.0f * K_ij;
     return violation * violation / fmaxf(curvature, (float)LEAST_CURVATURE);
+}
+
+// Fetch a row of the kernel at the variables first, first + stride, ... before the end.
+// In the place of variables beyond it stands the last one.
+template <typename Value>
+__device__ void fetch(
+    const Value *row, const int *column, int first, int stride, int end, Value *found) {
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) {
+        const int v = first + k * stride;
+        found[k] = row[column[v < end ? v : end - 1]];
+    }
 }
 
 // Block k of the grid takes steps on problem active[k].
@@ -60,7 +76,8 @@ __device__ void take_pair_steps(
     const Value *diagonal, const double *lo, const double *hi, double *beta,
     double *gradient, unsigned char *ways, const double *tolerance,
     const int *most_steps, long long *steps, double *gap, int *state) {
-    __shared__ Candidate scratch[2][2][MOST_WARPS];
+    __shared__ Candidate<Rank> scratch[2][2][MOST_WARPS];
+    __shared__ Candidate<ShortRank> partner_scratch[1][MOST_WARPS];
     __shared__ double near_gradient[MOST_NEAR];
     __shared__ unsigned char near_ways[MOST_NEAR];
 
@@ -69,6 +86,7 @@ __device__ void take_pair_steps(
     const int groups = first_group[problem], last_group = first_group[problem + 1];
     const int start = group_start[groups];
     const int count = group_start[last_group] - start;
+    const int stride = blockDim.x;
     const Value *K = gram + problem * apart;
     column += start;
     diagonal += start;
@@ -80,7 +98,7 @@ __device__ void take_pair_steps(
     const bool is_near = count <= MOST_NEAR;
     double *G = is_near ? near_gradient : gradient;
     unsigned char *way = is_near ? near_ways : ways;
-    for (int v = threadIdx.x; v < count; v += blockDim.x) {
+    for (int v = threadIdx.x; v < count; v += stride) {
         if (is_near) G[v] = gradient[v];
         way[v] = ways_to_move(beta[v], lo[v], hi[v]);
     }
@@ -96,19 +114,34 @@ __device__ void take_pair_steps(
         int i = 0, j = 0, begin = 0, end = 0;
         for (int g = groups; g < last_group; g++) {
             const int from = group_start[g] - start, to = group_start[g + 1] - start;
-            Candidate extreme[2] = {nobody(), nobody()};
-            for (int v = from + threadIdx.x; v < to; v += blockDim.x) {
+            Candidate<Rank> extreme[2] = {nobody<Rank>(), nobody<Rank>()};
+            for (int first = from + threadIdx.x; first < to; first += AT_ONCE * stride) {
+                Value at_i[AT_ONCE], at_j[AT_ONCE];
                 if (taken > 0) {
-                    G[v] += delta * ((double)K_i[column[v]] - (double)K_j[column[v]]);
+                    fetch(K_i, column, first, stride, to, at_i);
+                    fetch(K_j, column, first, stride, to, at_j);
                 }
-                if (way[v] & MAY_GROW) consider(extreme[0], -G[v], v);
-                if (way[v] & MAY_SHRINK) consider(extreme[1], G[v], v);
+#pragma unroll
+                for (int k = 0; k < AT_ONCE; k++) {
+                    const int v = first + k * stride;
+                    if (v >= to) break;
+                    double own = G[v];
+                    if (taken > 0) {
+                        own += delta * ((double)at_i[k] - (double)at_j[k]);
+                        G[v] = own;
+                    }
+                    // Something that is not a number is no candidate.
+                    if (!(own == own)) continue;
+                    if (way[v] & MAY_GROW) consider(extreme[0], rank_of(-own), v);
+                    if (way[v] & MAY_SHRINK) consider(extreme[1], rank_of(own), v);
+                }
             }
             best_of_block<2>(extreme, scratch[turn]);
             turn = 1 - turn;
-            const bool is_pair = extreme[0].index != NOBODY && extreme[1].index != NOBODY;
-            if (is_pair && extreme[0].value + extreme[1].value > violation) {
-                violation = extreme[0].value + extreme[1].value;
+            if (extreme[0].index == NOBODY || extreme[1].index == NOBODY) continue;
+            const double both = value_of(extreme[0].rank) + value_of(extreme[1].rank);
+            if (both > violation) {
+                violation = both;
                 i = extreme[0].index;
                 j = extreme[1].index;
                 begin = from;
@@ -128,17 +161,23 @@ __device__ void take_pair_steps(
         const double G_i = G[i];
         const float K_ii = (float)diagonal[i];
         const double scale = 1.0 / violation;
-        Candidate partner[1] = {nobody()};
-        for (int v = begin + threadIdx.x; v < end; v += blockDim.x) {
-            if (v == i || !(way[v] & MAY_SHRINK)) continue;
-            const float rise = (float)((G[v] - G_i) * scale);
-            if (!(rise > 0.0f)) continue;
-            const float gain =
-                gain_of(rise, K_ii, (float)diagonal[v], (float)K_i[column[v]]);
-            if (gain > 0.0f) consider(partner[0], (double)gain, v);
+        Candidate<ShortRank> partner[1] = {nobody<ShortRank>()};
+        for (int first = begin + threadIdx.x; first < end; first += AT_ONCE * stride) {
+            Value at_i[AT_ONCE];
+            fetch(K_i, column, first, stride, end, at_i);
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++) {
+                const int v = first + k * stride;
+                if (v >= end) break;
+                if (v == i || !(way[v] & MAY_SHRINK)) continue;
+                const float rise = (float)((G[v] - G_i) * scale);
+                if (!(rise > 0.0f)) continue;
+                const float gain =
+                    gain_of(rise, K_ii, (float)diagonal[v], (float)at_i[k]);
+                if (gain > 0.0f) consider(partner[0], short_rank_of(gain), v);
+            }
         }
-        best_of_block<1>(partner, scratch[turn]);
-        turn = 1 - turn;
+        best_of_block<1>(partner, partner_scratch);
         if (partner[0].index != NOBODY) j = partner[0].index;
 
         // All threads compute the same step. A variable that reaches a bound is set to
@@ -156,18 +195,18 @@ __device__ void take_pair_steps(
             break;
         }
         __syncthreads();  // All threads have read the coefficients and gradients.
-        if ((i - begin) % blockDim.x == threadIdx.x) {
+        if ((i - begin) % stride == threadIdx.x) {
             beta[i] = beta_i;
             way[i] = ways_to_move(beta_i, lo[i], hi[i]);
         }
-        if ((j - begin) % blockDim.x == threadIdx.x) {
+        if ((j - begin) % stride == threadIdx.x) {
             beta[j] = beta_j;
             way[j] = ways_to_move(beta_j, lo[j], hi[j]);
         }
     }
     __syncthreads();
     if (is_near) {
-        for (int v = threadIdx.x; v < count; v += blockDim.x) gradient[v] = G[v];
+        for (int v = threadIdx.x; v < count; v += stride) gradient[v] = G[v];
     }
     if (threadIdx.x == 0) {
         gap[problem] = violation;
