@@ -157,8 +157,11 @@ def find_extremes(
             out[g, x] = np.inf, NOBODY, -np.inf, NOBODY
             of_block = (np.arange(last - first) // block[0]) % grid[0] == x
             own = first + np.flatnonzero(of_block)
-            up = _first_largest(np.where(beta[own] < hi[own], -G[own], np.nan))
-            down = _first_largest(np.where(beta[own] > lo[own], G[own], np.nan))
+            # Infinite on the wrong side, a gradient makes no candidate.
+            grows = (beta[own] < hi[own]) & (G[own] < np.inf)
+            shrinks = (beta[own] > lo[own]) & (G[own] > -np.inf)
+            up = _first_largest(np.where(grows, -G[own], np.nan))
+            down = _first_largest(np.where(shrinks, G[own], np.nan))
             if up >= 0:
                 out[g, x, :2] = G[own[up]], own[up]
             if down >= 0:
@@ -187,6 +190,26 @@ def rank_violators(
     counts = ~np.isnan(G) & (member_in != round_)
     out[:m] = np.where(counts & (beta < hi), G - most, np.inf)
     out[m:] = np.where(counts & (beta > lo), least - G, np.inf)
+
+
+def select_strongest(
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    ranked: NDArray,
+    m: int,
+    tolerance: float,
+    largest: float,
+    count: int,
+    most: int,
+    found: NDArray,
+) -> None:
+    """Find the strongest violators of both sides; which more than `count` is open."""
+    for row, out in zip(ranked.reshape(2, m), found.reshape(2, -1), strict=True):
+        order = np.lexsort((np.arange(m), row))
+        order = order[-row[order] > tolerance][:count]
+        out[0] = len(order)
+        pairs = out[1 : 1 + 2 * len(order)].reshape(-1, 2)
+        pairs[:, 0], pairs[:, 1] = order, -row[order]
 
 
 def load_members(
@@ -327,6 +350,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "take_pair_steps": take_pair_steps,
     "find_extremes": find_extremes,
     "rank_violators": rank_violators,
+    "select_strongest": select_strongest,
     "load_members": load_members,
     "store_members": store_members,
     "add_rows": add_rows,

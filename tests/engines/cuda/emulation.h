@@ -92,6 +92,12 @@ static emulation::Three blockIdx, blockDim, gridDim;
 #define __shfl_xor_sync(MASK, VALUE, DISTANCE) \
     emulation::exchange(VALUE, DISTANCE, __LINE__)
 
+static unsigned atomicAdd(unsigned *place, unsigned more) {
+    const unsigned before = *place;  // no other thread runs in between
+    *place += more;
+    return before;
+}
+
 template <typename To, typename From>
 static To same_bits(From from) {
     To to;

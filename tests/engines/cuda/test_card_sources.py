@@ -242,7 +242,7 @@ def test_extremes_and_ranks_of_violators(run, sizes):
     G = state[0][state[1]] + state[2]
     _, _, _, beta, lo, hi = state
     n = len(sizes)
-    grid, block = (2, n), (16,)
+    grid, block = (2, n), (32,)
     found = np.zeros((n, 2, 2, 2))
     own = [*state, starts, found]
     twin, here = both_ways(run, "find_extremes_double", grid, block, own)
@@ -262,6 +262,39 @@ def test_extremes_and_ranks_of_violators(run, sizes):
     twin, here = both_ways(run, "rank_violators_double", grid, block, own)
     np.testing.assert_array_equal(here[-2], twin[-2])
     assert np.isinf(here[-2][:m][member_in == 4]).all()
+
+
+@pytest.mark.parametrize("kind", ["spread", "equal", "few", "none", "infinite"])
+@pytest.mark.parametrize("m, count, most", [(1, 1, 2), (50, 4, 8), (900, 30, 60)])
+def test_the_strongest_violators_are_selected(run, kind, m, count, most):
+    rng = np.random.default_rng(m)
+    violation = np.exp(rng.normal(scale=4.0, size=(2, m)))
+    if kind == "equal":
+        violation[:] = rng.choice([0.5, 2.0], size=(2, m))
+    elif kind == "few":
+        violation[rng.random((2, m)) < 0.99] *= -1
+    elif kind == "none":
+        violation[:] = -np.inf
+    elif kind == "infinite":
+        violation[:, ::3] = np.inf
+    tolerance, largest = 1e-3, max(float(violation.max()), 0.0)
+    ranked, found = -violation, np.full((2, 1 + 2 * most), np.nan)
+    arguments = [
+        ranked.ravel(), np.int32(m), np.float64(tolerance), np.float64(largest),
+        np.int32(count), np.int32(most), found,
+    ]  # fmt: skip
+    grid, _ = grid_of("select_strongest", m)
+    twin, here = both_ways(run, "select_strongest_double", grid, (32,), arguments)
+    for mine, wanted, own in zip(here[-1], twin[-1], violation, strict=True):
+        n, n_wanted = int(mine[0]), int(wanted[0])
+        assert n_wanted <= n <= most
+        pairs = mine[1 : 1 + 2 * n].reshape(-1, 2)
+        at = pairs[:, 0].astype(int)
+        assert len(set(at)) == n
+        np.testing.assert_array_equal(pairs[:, 1], own[at])
+        order = np.lexsort((at, -pairs[:, 1]))[:n_wanted]
+        expected = wanted[1 : 1 + 2 * n_wanted].reshape(-1, 2)
+        np.testing.assert_array_equal(pairs[order], expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem
 from mercer.engines.cuda.card import Card, to_card_together
-from mercer.engines.cuda.sources import AT_ONCE, GOES_ON, STALLED, typed
+from mercer.engines.cuda.sources import AT_ONCE, GOES_ON, MOST_THREADS, STALLED, typed
 
 __all__ = ["Launcher", "Outcomes", "Packed", "pack"]
 
@@ -28,10 +28,8 @@ SECONDS = 0.1
 MOST_STEPS_AT_ONCE = 1_000_000
 # Bytes of the results of one problem: steps, gap and state.
 RESULTS = (8, 8, 4)
-# Threads of a block: whole warps, and as many as are busy at once. More than this a
-# card does not allow.
+# A block has whole warps.
 WARP = 32
-MOST_THREADS = 1024
 
 
 class Packed(NamedTuple):

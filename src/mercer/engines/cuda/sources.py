@@ -54,7 +54,12 @@ STEMS = (
     "chi2",
 )
 #: those that see no kernel values, and so have one version only
-OF_GRADIENTS = ("find_extremes", "rank_violators", "store_members")
+OF_GRADIENTS = (
+    "find_extremes",
+    "rank_violators",
+    "select_strongest",
+    "store_members",
+)
 FUNCTIONS = (
     *(f"{stem}_{kind}" for stem in STEMS for kind in ("float", "double")),
     *(f"{stem}_double" for stem in OF_GRADIENTS),
@@ -83,6 +88,8 @@ NOBODY = number("NOBODY")
 
 # Threads of a block, and blocks, that look at all variables of a problem.
 LOOKERS = 256
+# Threads that a block may have on every card.
+MOST_THREADS = 1024
 MOST_LOOKING = 256
 
 # CUDA allows more blocks than this side by side, but not one above the other.
@@ -100,6 +107,8 @@ def grid_of(stem: str, m: int, n: int = 1) -> tuple[tuple[int, ...], tuple[int, 
         return (max(1, -(-m // columns)),), (columns, parts)
     if stem in ("find_extremes", "rank_violators"):
         return (max(1, min(-(-m // LOOKERS), MOST_LOOKING)), n), (LOOKERS,)
+    if stem == "select_strongest":
+        return (2,), (MOST_THREADS,)
     if stem in ("load_members", "store_members"):
         return (max(1, -(-m // LOOKERS)),), (LOOKERS,)
     if stem in ("gaussian_in_place", "gather"):

@@ -45,6 +45,9 @@ MOST_ACTIVE = 128
 # times their own size until they are finished.
 ROOM_SHARE = 4
 TIMES_THEIR_SIZE = 4
+# Violators that are looked for, per violator that is wanted: the more there may be, the
+# sooner the search can end.
+MORE_THAN_WANTED = 2
 # More rounds than a problem takes, so that two of them fit into one number.
 MOST_ROUNDS = 2**26
 
@@ -104,7 +107,7 @@ class _Problem:
         gap = max(float(gaps[worst]), 0.0)
         if gap <= tol:
             return _Look(gap, pair, np.empty(0, dtype=np.int64))
-        return _Look(gap, pair, self._strongest(least, most, tol))
+        return _Look(gap, pair, self._strongest(least, most, gap, tol))
 
     def _extremes(self) -> tuple[NDArray, NDArray, NDArray]:
         """Return the least and the largest gradient of each group, and their variables.
@@ -122,7 +125,9 @@ class _Problem:
         variables[values != best[:, None]] = NOBODY
         return best[:, 0], -best[:, 1], variables.min(axis=1).astype(np.int64)
 
-    def _strongest(self, least: NDArray, most: NDArray, tol: float) -> NDArray:
+    def _strongest(
+        self, least: NDArray, most: NDArray, gap: float, tol: float
+    ) -> NDArray[np.int64]:
         """Return strong violators that are not members, the strongest first.
 
         A variable violates with the one of the other side that violates most with all
@@ -140,16 +145,17 @@ class _Problem:
                 np.int32(self.n_rounds), ranked, np.int32(m),
             ),
         )  # fmt: skip
-        count = min(self._fresh() // 2, m)
-        growing, shrinking = ranked[:m], ranked[m:]
-        at = xp.concatenate(
-            [
-                xp.argpartition(growing, count - 1)[:count],
-                xp.argpartition(shrinking, count - 1)[:count] + m,
-            ]
-        )
-        places, violation = card.to_host(xp.stack([at.astype(np.float64), ranked[at]]))
-        return self._merged(places.astype(np.int64) % m, -violation, tol)
+        count = self._fresh() // 2
+        room = MORE_THAN_WANTED * count
+        found = xp.empty((2, 1 + 2 * room))
+        card.function("select_strongest_double")(
+            *grid_of("select_strongest", m),
+            (
+                ranked, np.int32(m), np.float64(tol), np.float64(gap), np.int32(count),
+                np.int32(room), found,
+            ),
+        )  # fmt: skip
+        return self._merged(card.to_host(found), count)
 
     def _fresh(self) -> int:
         """Return how many new variables a round may have, an even number.
@@ -162,12 +168,16 @@ class _Problem:
         return max(2, self.size // 2 * 2)
 
     @staticmethod
-    def _merged(at: NDArray, violation: NDArray, tol: float) -> NDArray[np.int64]:
-        """Put the strong violators of both sides in one order, each of them once."""
-        order = np.argsort(-violation, kind="stable")
-        order = order[violation[order] > tol]
-        found, first = np.unique(at[order], return_index=True)
-        return found[np.argsort(first)]
+    def _merged(found: NDArray, count: int) -> NDArray[np.int64]:
+        """Put the strongest violators of both sides in one order, each of them once."""
+        sides = []
+        for n, *pairs in found.tolist():
+            own = np.array(pairs[: 2 * int(n)]).reshape(-1, 2)
+            sides.append(own[np.lexsort((own[:, 0], -own[:, 1]))[:count]])
+        at, violation = np.concatenate(sides).T
+        at = at[np.argsort(-violation, kind="stable")].astype(np.int64)
+        each, first = np.unique(at, return_index=True)
+        return each[np.argsort(first)]
 
     def choose(self, look: _Look) -> NDArray[np.int64]:
         """Choose the next working set; return the places of new members."""

@@ -13,14 +13,14 @@ extern "C" __global__ void find_extremes_double(
     const double *lo, const double *hi, const int *group_start, double *found) {
     __shared__ Candidate<Rank> scratch[2][MOST_WARPS];
     const int end = group_start[blockIdx.y + 1];
-    Candidate<Rank> extreme[2] = {nobody<Rank>(), nobody<Rank>()};
+    Own<double> grows = {-INFINITE, NOBODY}, shrinks = {-INFINITE, NOBODY};
     for (int v = group_start[blockIdx.y] + blockIdx.x * blockDim.x + threadIdx.x; v < end;
          v += gridDim.x * blockDim.x) {
         const double G = f[row[v]] + p[v];
-        if (!(G == G)) continue;
-        if (beta[v] < hi[v]) consider(extreme[0], rank_of(-G), v);
-        if (beta[v] > lo[v]) consider(extreme[1], rank_of(G), v);
+        if (beta[v] < hi[v]) consider(grows, -G, v);
+        if (beta[v] > lo[v]) consider(shrinks, G, v);
     }
+    Candidate<Rank> extreme[2] = {candidate(grows), candidate(shrinks)};
     best_of_block<2>(extreme, scratch);
     if (threadIdx.x > 0) return;
     double *out = found + 4 * (blockIdx.y * gridDim.x + blockIdx.x);
@@ -92,4 +92,105 @@ extern "C" __global__ void store_members_double(
     const int *members, int count, const double *own_beta, double *beta) {
     const int k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k < count) beta[members[k]] = own_beta[k];
+}
+
+// Digits in which keys are compared, from the highest one on.
+#define DIGIT_BITS 8
+#define DIGITS (1 << DIGIT_BITS)
+// Bits of the number of a variable.
+#define INDEX_BITS 31
+
+// How strongly a variable violates, above the tolerance; 0 if it does not.
+__device__ Rank strength_of(double ranked, Rank tolerance) {
+    const Rank rank = rank_of(-ranked);
+    return rank > tolerance ? rank - tolerance : 0;
+}
+
+// Find the strongest violators of each side: block b looks at the m values of row b of
+// ranked (see rank_violators). Those that violate by no more than the tolerance do not
+// count; none violates by more than largest. At least count of them are found, if there
+// are so many, and at most `most`: all that are as strong as the weakest one of these.
+// Where even so too many are equal, the first variables are found.
+//
+// Row b of found gets their number, and after it the variable and the violation of each
+// of them, in any order.
+extern "C" __global__ void select_strongest_double(
+    const double *ranked, int m, double tolerance, double largest, int count, int most,
+    double *found) {
+    __shared__ unsigned int counts[DIGITS];
+    __shared__ unsigned int chosen_digit, n_above, n_found;
+    ranked += (long long)blockIdx.x * m;
+    found += (long long)blockIdx.x * (2 * most + 1);
+    const Rank base = rank_of(tolerance);
+    const Rank span = strength_of(-largest, base);
+    int low = 0;  // digits above this bit of the strength are known
+    while (low < 63 && (span >> low) > 0) low++;
+
+    // All variables with more strength than limit are chosen, and of those with as much
+    // strength the ones that come before a variable. Both are found digit by digit.
+    Rank limit = 0;
+    unsigned int place = 0;  // counts from the end, so that the first variable is best
+    unsigned int wanted = count, n_more = 0;
+    bool is_about_strength = true, is_done = span == 0;
+    if (low == 0) low = 1;
+    while (!is_done) {
+        const int width = low < DIGIT_BITS ? low : DIGIT_BITS;
+        const int above = low;
+        low -= width;
+        for (int d = threadIdx.x; d < DIGITS; d += blockDim.x) counts[d] = 0;
+        __syncthreads();
+        for (int v = threadIdx.x; v < m; v += blockDim.x) {
+            const Rank strength = strength_of(ranked[v], base);
+            if (strength == 0) continue;
+            const unsigned int own = NOBODY - v;
+            const bool is_open =
+                is_about_strength
+                    ? (strength >> above) == (limit >> above)
+                    : strength == limit && (own >> above) == (place >> above);
+            if (!is_open) continue;
+            const unsigned int digit =
+                (is_about_strength ? (unsigned int)(strength >> low) : own >> low) &
+                ((1u << width) - 1u);
+            atomicAdd(&counts[digit], 1u);
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned int sum = 0;
+            int d = (1 << width) - 1;
+            for (; d > 0 && sum + counts[d] < wanted; d--) sum += counts[d];
+            chosen_digit = d;
+            n_above = sum;
+        }
+        __syncthreads();
+        const unsigned int n_equal = counts[chosen_digit];
+        wanted -= n_above < wanted ? n_above : wanted;
+        n_more += n_above;
+        if (is_about_strength) {
+            limit |= (Rank)chosen_digit << low;
+        } else {
+            place |= chosen_digit << low;
+        }
+        // All that are open after this digit have room, or no digit is left.
+        is_done = n_more + n_equal <= most;
+        if (low == 0 && !is_done) {
+            is_done = !is_about_strength;
+            is_about_strength = false;
+            low = INDEX_BITS;
+        }
+        __syncthreads();  // All threads have read what the next digit changes.
+    }
+    if (threadIdx.x == 0) n_found = 0;
+    __syncthreads();
+    for (int v = threadIdx.x; v < m; v += blockDim.x) {
+        const Rank strength = strength_of(ranked[v], base);
+        const unsigned int own = NOBODY - v;
+        const bool is_chosen = strength > limit || (strength == limit && own >= place);
+        if (strength == 0 || !is_chosen) continue;
+        const unsigned int k = atomicAdd(&n_found, 1u);
+        if (k >= most) continue;
+        found[1 + 2 * k] = (double)v;
+        found[2 + 2 * k] = -ranked[v];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) found[0] = (double)(n_found < most ? n_found : most);
 }

@@ -114,7 +114,7 @@ __device__ void take_pair_steps(
         int i = 0, j = 0, begin = 0, end = 0;
         for (int g = groups; g < last_group; g++) {
             const int from = group_start[g] - start, to = group_start[g + 1] - start;
-            Candidate<Rank> extreme[2] = {nobody<Rank>(), nobody<Rank>()};
+            Own<double> grows = {-INFINITE, NOBODY}, shrinks = {-INFINITE, NOBODY};
             for (int first = from + threadIdx.x; first < to; first += AT_ONCE * stride) {
                 Value at_i[AT_ONCE], at_j[AT_ONCE];
                 if (taken > 0) {
@@ -130,12 +130,12 @@ __device__ void take_pair_steps(
                         own += delta * ((double)at_i[k] - (double)at_j[k]);
                         G[v] = own;
                     }
-                    // Something that is not a number is no candidate.
-                    if (!(own == own)) continue;
-                    if (way[v] & MAY_GROW) consider(extreme[0], rank_of(-own), v);
-                    if (way[v] & MAY_SHRINK) consider(extreme[1], rank_of(own), v);
+                    const unsigned char ways_of_v = way[v];
+                    if (ways_of_v & MAY_GROW) consider(grows, -own, v);
+                    if (ways_of_v & MAY_SHRINK) consider(shrinks, own, v);
                 }
             }
+            Candidate<Rank> extreme[2] = {candidate(grows), candidate(shrinks)};
             best_of_block<2>(extreme, scratch[turn]);
             turn = 1 - turn;
             if (extreme[0].index == NOBODY || extreme[1].index == NOBODY) continue;
@@ -161,7 +161,7 @@ __device__ void take_pair_steps(
         const double G_i = G[i];
         const float K_ii = (float)diagonal[i];
         const double scale = 1.0 / violation;
-        Candidate<ShortRank> partner[1] = {nobody<ShortRank>()};
+        Own<float> best = {0.0f, NOBODY};
         for (int first = begin + threadIdx.x; first < end; first += AT_ONCE * stride) {
             Value at_i[AT_ONCE];
             fetch(K_i, column, first, stride, end, at_i);
@@ -174,9 +174,10 @@ __device__ void take_pair_steps(
                 if (!(rise > 0.0f)) continue;
                 const float gain =
                     gain_of(rise, K_ii, (float)diagonal[v], (float)at_i[k]);
-                if (gain > 0.0f) consider(partner[0], short_rank_of(gain), v);
+                consider(best, gain, v);
             }
         }
+        Candidate<ShortRank> partner[1] = {candidate(best)};
         best_of_block<1>(partner, partner_scratch);
         if (partner[0].index != NOBODY) j = partner[0].index;
 

@@ -45,13 +45,30 @@ __device__ Candidate<R> nobody() {
     return none;
 }
 
-// A thread considers variables in their order, so of equal ones the first wins.
-template <typename R>
-__device__ void consider(Candidate<R> &best, R rank, int index) {
-    if (rank > best.rank) {
-        best.rank = rank;
+// The best variable that one thread has seen. Variables come in their order, so of equal
+// ones the first stays. Something that is not a number is never best.
+template <typename Number>
+struct Own {
+    Number value;
+    int index;
+};
+
+template <typename Number>
+__device__ void consider(Own<Number> &best, Number value, int index) {
+    if (value > best.value) {
+        best.value = value;
         best.index = index;
     }
+}
+
+__device__ Candidate<Rank> candidate(Own<double> own) {
+    Candidate<Rank> found = {rank_of(own.value), own.index};
+    return own.index == NOBODY ? nobody<Rank>() : found;
+}
+
+__device__ Candidate<ShortRank> candidate(Own<float> own) {
+    Candidate<ShortRank> found = {short_rank_of(own.value), own.index};
+    return own.index == NOBODY ? nobody<ShortRank>() : found;
 }
 
 // The largest number that any lane of a warp has. Cards of compute capability 8.0 and
