@@ -296,6 +296,27 @@ def gather(
         target[place : place + n] = flat[first + columns[:n].astype(np.int64)]
 
 
+def store_rows(
+    grid: tuple[int, ...],
+    block_shape: tuple[int, ...],
+    block: NDArray,
+    slot: NDArray,
+    own: NDArray,
+    diagonal: NDArray,
+    pool: NDArray,
+    leading: int,
+    m: int,
+    n: int,
+) -> None:
+    """Copy rows to a pool, with the values of the diagonal in their places."""
+    values = block.reshape(m, n).copy()
+    values[np.arange(m), own[:m]] = diagonal[own[:m]]
+    flat = pool.reshape(-1)
+    for r in range(m):
+        place = int(slot[r]) * int(leading)
+        flat[place : place + n] = values[r]
+
+
 def gaussian_in_place(
     grid: tuple[int, ...],
     block: tuple[int, ...],
@@ -355,6 +376,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "store_members": store_members,
     "add_rows": add_rows,
     "gather": gather,
+    "store_rows": store_rows,
     "gaussian_in_place": gaussian_in_place,
     "manhattan": _sums(lambda x, z: np.abs(x - z)),
     "minima": _sums(np.minimum),

@@ -358,6 +358,24 @@ def test_parts_of_a_matrix_are_copied(run, dtype):
     np.testing.assert_array_equal(found[4], expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_stored_with_their_diagonal(run, dtype):
+    rng = np.random.default_rng(0)
+    block, pool = rng.normal(size=(9, 290)).astype(dtype), np.zeros((20, 290), dtype)
+    slot = rng.permutation(20)[:9].astype(np.int32)
+    own = rng.permutation(290)[:9].astype(np.int32)
+    diagonal = rng.random(290).astype(dtype)
+    arguments = [
+        block, slot, own, diagonal, pool, np.int64(290), np.int32(9), np.int32(290)
+    ]  # fmt: skip
+    grid, threads = grid_of("store_rows", 9, 290)
+    name = typed("store_rows", dtype)
+    twin, found = both_ways(run, name, (grid[0], 2), threads, arguments)
+    np.testing.assert_array_equal(found[4], twin[4])
+    np.testing.assert_array_equal(found[4][slot, own], diagonal[own])
+    assert (found[4] != 0).sum() == 9 * 290
+
+
 TERMS = {
     "manhattan": lambda x, z: np.abs(x - z),
     "minima": np.minimum,

@@ -94,7 +94,6 @@ def compute_f(values: Values, task: Task, matrix: Any, part_bytes: int = 0) -> N
     column = card.xp.arange(len(own), dtype=np.int32)
     for part in parts(len(used), len(own) * values.dtype.itemsize, part_bytes):
         some = used[part]
-        block = card.xp.empty((len(some), len(own)), values.dtype)
-        values.fill(own[some], stretches(task.columns), block)
+        block = values.block(own[some], stretches(task.columns))
         add_rows(card, block, np.arange(len(some)), by_row[some], column, f)
     task.f[:] = card.to_host(f)

@@ -13,9 +13,9 @@ from importlib import resources
 import numpy as np
 
 __all__ = [
-    "AT_ONCE",
     "FUNCTIONS",
     "GOES_ON",
+    "MOST_THREADS",
     "NOBODY",
     "OF_GRADIENTS",
     "OPTIONS",
@@ -47,6 +47,7 @@ STEMS = (
     "load_members",
     "add_rows",
     "gather",
+    "store_rows",
     "gaussian_in_place",
     "manhattan",
     "minima",
@@ -81,8 +82,6 @@ def number(name: str) -> int:
 # How a problem stands after some steps.
 GOES_ON, SOLVED, STALLED = (number(name) for name in ("GOES_ON", "SOLVED", "STALLED"))
 
-# Variables that a thread looks at together.
-AT_ONCE = number("AT_ONCE")
 # Stands where there is no variable.
 NOBODY = number("NOBODY")
 
@@ -111,7 +110,7 @@ def grid_of(stem: str, m: int, n: int = 1) -> tuple[tuple[int, ...], tuple[int, 
         return (2,), (MOST_THREADS,)
     if stem in ("load_members", "store_members"):
         return (max(1, -(-m // LOOKERS)),), (LOOKERS,)
-    if stem in ("gaussian_in_place", "gather"):
+    if stem in ("gaussian_in_place", "gather", "store_rows"):
         return (max(1, -(-n // 256)), max(1, min(m, MOST_ABOVE))), (256,)
     side = number("SIDE")
     above = max(1, min(-(-m // side), MOST_ABOVE))

@@ -45,8 +45,8 @@ class Values(Protocol):
         """Return the whole matrix on the card, computed in parts of so many bytes."""
         ...
 
-    def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
-        """Write the values of some rows with stretches of columns to an array."""
+    def block(self, rows: NDArray, columns: Sequence[slice]) -> Any:
+        """Return the values of some rows with stretches of columns."""
         ...
 
 
@@ -98,10 +98,9 @@ class GivenValues:
     def whole(self, part_bytes: int) -> Any:
         return self.card.to_card(np.ascontiguousarray(self.matrix))
 
-    def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
-        for own, place in zip(columns, _offsets(columns), strict=True):
-            values = np.ascontiguousarray(self.matrix[rows, own])
-            out[:, place] = self.card.to_card(values)
+    def block(self, rows: NDArray, columns: Sequence[slice]) -> Any:
+        values = np.concatenate([self.matrix[rows, own] for own in columns], axis=1)
+        return self.card.to_card(np.ascontiguousarray(values))
 
 
 class SampleValues:
@@ -159,13 +158,21 @@ class SampleValues:
         if self.operand is not None:
             return whole_gram(self.kernel, self.operand, part_bytes)
         n = len(self)
-        K = self.card.xp.empty((n, n), dtype=self.dtype)
-        self.fill(np.arange(n), [slice(0, n)], K)
+        K = self._in_parts(np.arange(n), [slice(0, n)])
         diagonal = self.card.to_card(self.diag.astype(self.dtype))
         K.reshape(-1)[:: n + 1] = diagonal
         return K
 
-    def fill(self, rows: NDArray, columns: Sequence[slice], out: Any) -> None:
+    def block(self, rows: NDArray, columns: Sequence[slice]) -> Any:
+        if self.operand is not None and len(columns) == 1:
+            right = self.operand.rows(columns[0])
+            return kernel_block(self.kernel, self._rows(rows), right)
+        return self._in_parts(rows, columns)
+
+    def _in_parts(self, rows: NDArray, columns: Sequence[slice]) -> Any:
+        """Return a block that is put together from stretches, and from samples."""
+        n = sum(own.stop - own.start for own in columns)
+        out = self.card.xp.empty((len(rows), n), dtype=self.dtype)
         row_bytes = 0 if self.operand is not None else COPIES * self._row_bytes()
         for some in parts(len(rows), row_bytes, max(len(rows), self._part_bytes)):
             left = self._rows(rows[some])
@@ -174,6 +181,7 @@ class SampleValues:
                     first = place.start + part.start - own.start
                     target = slice(first, first + part.stop - part.start)
                     out[some, target] = kernel_block(self.kernel, left, right)
+        return out
 
     def _rows(self, rows: NDArray) -> CardOperand:
         """Return some samples, in the precision of the values."""

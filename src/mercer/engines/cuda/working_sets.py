@@ -215,15 +215,19 @@ class _Problem:
             return
         card, n = self._values.card, len(self._own)
         for part in parts(len(places), n * self._values.dtype.itemsize, part_bytes):
-            block = card.xp.empty((part.stop - part.start, n), self._values.dtype)
-            rows = self.rows(places[part])
-            self._values.fill(rows, self._stretches, block)
-            # Rounding must not make a sample differ from itself.
-            own, slots = to_card_together(
-                card, self.task.problem.row[self.members[places[part]]], places[part]
+            block = self._values.block(self.rows(places[part]), self._stretches)
+            own = self.task.problem.row[self.members[places[part]]]
+            indices = to_card_together(
+                card, places[part].astype(np.int32), own.astype(np.int32)
             )
-            block[card.xp.arange(len(rows)), own] = self._diagonal[own]
-            self.pool[slots] = block
+            function = card.function(typed("store_rows", block.dtype))
+            function(
+                *grid_of("store_rows", len(own), n),
+                (
+                    block, *indices, self._diagonal, self.pool, np.int64(n),
+                    np.int32(len(own)), np.int32(n),
+                ),
+            )  # fmt: skip
 
     def fill_square(self, matrix: Any, square: Any) -> None:
         """Put the kernel values of members with each other together."""

@@ -34,22 +34,28 @@ __device__ unsigned char ways_to_move(double beta, double lo, double hi) {
     return (beta < hi ? MAY_GROW : 0) | (beta > lo ? MAY_SHRINK : 0);
 }
 
-// The gain of a pair; violations are between 0 and 1. Single precision is enough to
-// rank gains.
-__device__ float gain_of(float violation, float K_ii, float K_jj, float K_ij) {
-    const float curvature = K_ii + K_jj - 2.0f * K_ij;
-    return violation * violation / fmaxf(curvature, (float)LEAST_CURVATURE);
+// Consider variable v as the partner of i, by the gain of the pair. Violations are
+// between 0 and 1. Single precision is enough to rank gains.
+__device__ void consider_gain(
+    Own<float> &best, float violation, float K_ii, float K_jj, float K_ij, int v) {
+    const float square = violation * violation;
+    const float curvature =
+        fmaxf(K_ii + K_jj - 2.0f * K_ij, (float)LEAST_CURVATURE);
+    // A division takes long, and is of no use if the gain is clearly less than the best
+    // one. The two bounds keep this comparison from overflow and underflow.
+    const float least = 0.999f * best.value * curvature;
+    if (square <= least && least > 1e-30f && least < 1e30f) return;
+    consider(best, square / curvature, v);
 }
 
 // Fetch a row of the kernel at the variables first, first + stride, ... before the end.
-// In the place of variables beyond it stands the last one.
 template <typename Value>
 __device__ void fetch(
     const Value *row, const int *column, int first, int stride, int end, Value *found) {
 #pragma unroll
     for (int k = 0; k < AT_ONCE; k++) {
         const int v = first + k * stride;
-        found[k] = row[column[v < end ? v : end - 1]];
+        found[k] = v < end ? row[column[v]] : (Value)0;
     }
 }
 
@@ -107,6 +113,10 @@ __device__ void take_pair_steps(
     int turn = 0, taken = 0, outcome = GOES_ON;
     double violation, delta = 0.0;
     const Value *K_i = K, *K_j = K;
+    // The values of the latest pair with the first variables that the thread looks at,
+    // and the first one of these. They come while the step is computed.
+    Value near_i[AT_ONCE], near_j[AT_ONCE];
+    int near_first = -1;
     for (;; taken++) {
         // Let the latest step change all gradients, and find the pair that violates
         // most inside one group.
@@ -117,7 +127,8 @@ __device__ void take_pair_steps(
             Own<double> grows = {-INFINITE, NOBODY}, shrinks = {-INFINITE, NOBODY};
             for (int first = from + threadIdx.x; first < to; first += AT_ONCE * stride) {
                 Value at_i[AT_ONCE], at_j[AT_ONCE];
-                if (taken > 0) {
+                const bool is_near_first = first == near_first;
+                if (taken > 0 && !is_near_first) {
                     fetch(K_i, column, first, stride, to, at_i);
                     fetch(K_j, column, first, stride, to, at_j);
                 }
@@ -127,7 +138,9 @@ __device__ void take_pair_steps(
                     if (v >= to) break;
                     double own = G[v];
                     if (taken > 0) {
-                        own += delta * ((double)at_i[k] - (double)at_j[k]);
+                        const Value K_iv = is_near_first ? near_i[k] : at_i[k];
+                        const Value K_jv = is_near_first ? near_j[k] : at_j[k];
+                        own += delta * ((double)K_iv - (double)K_jv);
                         G[v] = own;
                     }
                     const unsigned char ways_of_v = way[v];
@@ -162,9 +175,11 @@ __device__ void take_pair_steps(
         const float K_ii = (float)diagonal[i];
         const double scale = 1.0 / violation;
         Own<float> best = {0.0f, NOBODY};
-        for (int first = begin + threadIdx.x; first < end; first += AT_ONCE * stride) {
+        near_first = begin + threadIdx.x;
+        fetch(K_i, column, near_first, stride, end, near_i);
+        for (int first = near_first; first < end; first += AT_ONCE * stride) {
             Value at_i[AT_ONCE];
-            fetch(K_i, column, first, stride, end, at_i);
+            if (first != near_first) fetch(K_i, column, first, stride, end, at_i);
 #pragma unroll
             for (int k = 0; k < AT_ONCE; k++) {
                 const int v = first + k * stride;
@@ -172,9 +187,8 @@ __device__ void take_pair_steps(
                 if (v == i || !(way[v] & MAY_SHRINK)) continue;
                 const float rise = (float)((G[v] - G_i) * scale);
                 if (!(rise > 0.0f)) continue;
-                const float gain =
-                    gain_of(rise, K_ii, (float)diagonal[v], (float)at_i[k]);
-                consider(best, gain, v);
+                const float K_iv = (float)(first == near_first ? near_i[k] : at_i[k]);
+                consider_gain(best, rise, K_ii, (float)diagonal[v], K_iv, v);
             }
         }
         Candidate<ShortRank> partner[1] = {candidate(best)};
@@ -184,6 +198,7 @@ __device__ void take_pair_steps(
         // All threads compute the same step. A variable that reaches a bound is set to
         // it exactly, so that it counts as being at the bound.
         K_j = K + column[j] * leading;
+        fetch(K_j, column, near_first, stride, end, near_j);
         const double curvature =
             (double)diagonal[i] + (double)diagonal[j] - 2.0 * (double)K_i[column[j]];
         const double room_i = hi[i] - beta[i], room_j = beta[j] - lo[j];

@@ -64,3 +64,28 @@ __device__ void gather(
 
 GATHER(gather_float, float)
 GATHER(gather_double, double)
+
+// Copy row r of a block of m rows and n columns to row slot[r] of a pool. The value of
+// column own[r] is that of the diagonal: rounding must not make a sample differ from
+// itself. Rows are divided among blockIdx.y in turn.
+template <typename Value>
+__device__ void store_rows(
+    const Value *block, const int *slot, const int *own, const Value *diagonal,
+    Value *pool, long long leading, int m, int n) {
+    const int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= n) return;
+    for (int r = blockIdx.y; r < m; r += gridDim.y) {
+        pool[slot[r] * leading + c] =
+            c == own[r] ? diagonal[c] : block[(long long)r * n + c];
+    }
+}
+
+#define STORE_ROWS(NAME, Value)                                                       \
+    extern "C" __global__ void NAME(                                                  \
+        const Value *block, const int *slot, const int *own, const Value *diagonal,   \
+        Value *pool, long long leading, int m, int n) {                               \
+        store_rows<Value>(block, slot, own, diagonal, pool, leading, m, n);           \
+    }
+
+STORE_ROWS(store_rows_float, float)
+STORE_ROWS(store_rows_double, double)
