@@ -1,18 +1,53 @@
 """Selection of the working set: the variables to optimise next."""
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["choose_set", "kth_largest", "mark_strong"]
+__all__ = ["Room", "choose_set", "kth_largest", "mark_strong", "room_for"]
 
 # Violations of at least this fraction of the strongest are about as useful.
 ABOUT_AS_STRONG = 0.8
+# More values than this are sorted into bins before the k-th largest is looked for: the
+# comparisons of quickselect, whose outcome no processor can guess, take longer. Values
+# with the same exponent and the same leading bits of the fraction share a bin. The bins
+# reach down 64 powers of two from the largest value, and the last one has all the rest.
+FEW_VALUES = 256
+BINS = 2048
+BITS_BELOW = 47
+
+
+class Room(NamedTuple):
+    """Memory for a choice, a place for each variable.
+
+    It is given again and again: to get new memory from the system for each choice
+    takes longer than to choose.
+    """
+
+    gradient: NDArray[np.float64]
+    score: NDArray[np.float64]
+    where: NDArray[np.int64]
+    is_in: NDArray[np.bool_]
+    is_out: NDArray[np.bool_]
+
+
+def room_for(m: int) -> Room:
+    """Return memory for choices among so many variables."""
+    gradient, score = np.empty((2, m))
+    is_in, is_out = np.empty((2, m), dtype=np.bool_)
+    return Room(gradient, score, np.empty(m, dtype=np.int64), is_in, is_out)
 
 
 @jit
-def choose_set(problem, beta, f, previous, standing, size, fresh, tol):
+def choose_set(problem, beta, f, previous, standing, size, fresh, tol, room):
     """Choose the variables of the next working set; return a mask and the gap.
+
+    The mask is a part of ``room``, and so valid until the next choice.
 
     The set has at most ``fresh`` new variables: the pair that violates most, which
     guarantees progress, and then strong violators, half of which may grow and half of
@@ -27,47 +62,50 @@ def choose_set(problem, beta, f, previous, standing, size, fresh, tol):
     most = np.full(n_groups, -np.inf)
     at_least = np.zeros(n_groups, dtype=np.int64)
     at_most = np.zeros(n_groups, dtype=np.int64)
-    G = np.empty(m)
+    G, score, where, is_in, is_out = room
     for t in range(m):
+        is_in[t] = False
+        is_out[t] = True
         g = group[t]
         G[t] = f[row[t]] + p[t]
-        if beta[t] < hi[t] and G[t] < least[g]:
-            least[g] = G[t]
+        # Which bounds hold is hard to guess for a processor, but a new extreme is rare.
+        grows = G[t] if beta[t] < hi[t] else np.inf
+        shrinks = G[t] if beta[t] > lo[t] else -np.inf
+        if grows < least[g]:
+            least[g] = grows
             at_least[g] = t
-        if beta[t] > lo[t] and G[t] > most[g]:
-            most[g] = G[t]
+        if shrinks > most[g]:
+            most[g] = shrinks
             at_most[g] = t
     worst = (most - least).argmax()
     gap = most[worst] - least[worst]
-    is_in = np.zeros(m, dtype=np.bool_)
     if not gap > tol:
         return is_in, max(gap, 0.0)
 
-    was_in = np.zeros(m, dtype=np.bool_)
     for t in previous:
-        was_in[t] = True
+        is_out[t] = False
     pair = (at_least[worst], at_most[worst])
     n_new, n_old = 0, 0
     for t in pair:
         is_in[t] = True
-        if was_in[t]:
-            n_old += 1
-        else:
+        if is_out[t]:
             n_new += 1
+        else:
+            n_old += 1
     fresh = min(fresh, size - n_old)
-    score = np.empty(m)
-    where = np.empty(m, dtype=np.int64)
     for side in range(2):
         n = 0
         for t in range(m):
             if side == 0:
-                violation = most[group[t]] - G[t] if beta[t] < hi[t] else 0.0
+                violation = most[group[t]] - G[t]
+                moves = beta[t] < hi[t]
             else:
-                violation = G[t] - least[group[t]] if beta[t] > lo[t] else 0.0
-            if violation > tol and not (is_in[t] or was_in[t]):
-                score[n] = violation
-                where[n] = t
-                n += 1
+                violation = G[t] - least[group[t]]
+                moves = beta[t] > lo[t]
+            # Writing always and counting sometimes is faster than a branch.
+            score[n] = violation
+            where[n] = t
+            n += moves & (violation > tol) & is_out[t] & (not is_in[t])
         take = min(n, (fresh // 2 if side == 0 else fresh) - n_new)
         if take > 0:
             mark_strong(score[:n], where, take, is_in)
@@ -116,7 +154,7 @@ def mark_strong(score, where, count, mark):
     for k in range(len(score)):
         n_eligible += score[k] >= low
     if n_eligible < count:
-        low = kth_largest(score.copy(), count)
+        low = kth_largest(score, count)
         n_eligible = 0
         for k in range(len(score)):
             n_eligible += score[k] >= low
@@ -130,7 +168,11 @@ def mark_strong(score, where, count, mark):
 
 @jit
 def kth_largest(values, k):
-    """Return the k-th largest of ``values`` by quickselect; ``values`` is reordered."""
+    """Return the k-th largest of ``values``, none of which is negative."""
+    if len(values) > FEW_VALUES:
+        values, k = _in_one_bin(values, k)
+    else:
+        values = values.copy()
     first = 0
     last = len(values) - 1
     k -= 1
@@ -154,3 +196,23 @@ def kth_largest(values, k):
         else:
             break
     return values[k]
+
+
+@jit
+def _in_one_bin(values, k):
+    """Return the values of the bin that holds the k-th largest, and its place there."""
+    top = (np.float64(values.max()).view(np.int64) >> BITS_BELOW) - (BINS - 1)
+    bits = values.view(np.int64)
+    counts = np.zeros(BINS, dtype=np.int64)
+    for v in bits:
+        counts[max((v >> BITS_BELOW) - top, 0)] += 1
+    chosen = BINS - 1
+    while counts[chosen] < k:
+        k -= counts[chosen]
+        chosen -= 1
+    found = np.empty(counts[chosen] + 1)  # one place for what does not count
+    n = 0
+    for t in range(len(values)):
+        found[n] = values[t]
+        n += max((bits[t] >> BITS_BELOW) - top, 0) == chosen
+    return found[:n], k

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.choice import choose_set
+from mercer.core.choice import Room, choose_set
 from mercer.core.jit import jit
 from mercer.core.problem import DualProblem, Layout, cut_pieces
 from mercer.core.smo import minimise_pairs
@@ -67,6 +67,7 @@ class State(NamedTuple):
     f: NDArray
     moved_in: NDArray
     came_in: NDArray
+    room: Room  #: memory for choices
 
 
 class Moves(NamedTuple):
@@ -180,16 +181,21 @@ def improve_set(
     where = Layout(piece, span, group_start)
     n_iter, _, _ = minimise_pairs(square, where, part, beta, f, tol, max_iter, stop)
     # Changes of variables that share a row are added up.
-    change = np.zeros(len(state.f))
-    has_moved = np.zeros(len(state.f), dtype=np.bool_)
-    for k in range(m):
-        if beta[k] != before[k]:
-            state.beta[members[k]] = beta[k]
-            state.moved_in[members[k]] = n_rounds
-            change[rows[k]] += beta[k] - before[k]
-            has_moved[rows[k]] = True
-    moved = np.flatnonzero(has_moved)
-    return n_iter, moved, change[moved]
+    moved = np.empty(m, dtype=np.int64)
+    change = np.empty(m)
+    n_moved = 0
+    for k in np.argsort(rows):
+        if beta[k] == before[k]:
+            continue
+        state.beta[members[k]] = beta[k]
+        state.moved_in[members[k]] = n_rounds
+        if n_moved > 0 and moved[n_moved - 1] == rows[k]:
+            change[n_moved - 1] += beta[k] - before[k]
+        else:
+            moved[n_moved] = rows[k]
+            change[n_moved] = beta[k] - before[k]
+            n_moved += 1
+    return n_iter, moved[:n_moved].copy(), change[:n_moved].copy()
 
 
 @jit
@@ -231,19 +237,21 @@ def choose_next(
     # Members that moved last stay, and of those the ones that came last.
     standing = state.moved_in[members] * MOST_ROUNDS + state.came_in[members]
     chosen, gap = choose_set(
-        problem, state.beta, state.f, members, standing, size, fresh, tol
+        problem, state.beta, state.f, members, standing, size, fresh, tol, state.room
     )
-    is_coming = chosen.copy()
-    is_coming[members] = False
-    coming = np.flatnonzero(is_coming)
+    is_leaving = ~chosen[members]
+    leaving = np.flatnonzero(is_leaving)
+    after_all = np.flatnonzero(chosen)
+    is_member = state.room.is_out  # which the choice does not need any more
+    is_member[after_all] = False
+    is_member[members] = True
+    coming = after_all[~is_member[after_all]]
     for t in coming:
         state.came_in[t] = n_rounds + 1
         state.moved_in[t] = n_rounds
-    is_leaving = ~chosen[members]
-    leaving = np.flatnonzero(is_leaving)
     if problem.group[len(problem.group) - 1] > 0:
         # Groups must stay together, so members cannot keep their positions.
-        after = np.flatnonzero(chosen)
+        after = after_all
         new = np.arange(len(after))
     else:
         old = len(members)
@@ -258,7 +266,7 @@ def choose_next(
     rows = np.empty(len(after), dtype=np.int64)
     for k in range(len(after)):
         rows[k] = _gram_row(place, problem.row[after[k]])
-    return gap, after, new, len(leaving), chosen.sum(), rows
+    return gap, after, new, len(leaving), len(after_all), rows
 
 
 @jit

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.choice import choose_set
+from mercer.core.choice import choose_set, room_for
 from mercer.core.problem import DualProblem, c_svc, certify, layout
 from mercer.core.smo import minimise_pairs
 from mercer.kernels.base import Kernel
@@ -252,12 +252,13 @@ def working_sets(state: State) -> Iterator[Step]:
     moved_in = np.zeros(len(state.beta), dtype=np.int64)  #: the round of the last move
     stop = np.zeros(1, dtype=np.uint8)
     size = min(SET_SIZE, len(state.beta))
+    room = room_for(len(state.beta))
     while True:
         # Members that moved last stay.
         standing = moved_in[previous]
         chosen, gap = choose_set(
             state.problem, state.beta, state.f, previous, standing, size, FRESH,
-            state.tol,
+            state.tol, room,
         )  # fmt: skip
         members = np.flatnonzero(chosen)
         if len(members) < 2:

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 import naive
 from mercer import kernels
-from mercer.core.choice import ABOUT_AS_STRONG, choose_set, kth_largest, mark_strong
+from mercer.core.choice import (
+    ABOUT_AS_STRONG,
+    choose_set,
+    kth_largest,
+    mark_strong,
+    room_for,
+)
 from mercer.core.problem import certify, layout
 from mercer.core.smo import minimise_pairs
 from mercer.engines.cpu.decompose import Task, decompose, refresh
@@ -345,7 +351,9 @@ def test_choice(seed, size, data):
     f = rng.normal(size=60)
     previous = rng.permutation(m)[:size]
     standing = rng.integers(4, size=size).astype(np.float64)
-    chosen, gap = choose_set(problem, beta, f, previous, standing, size, fresh, 1e-3)
+    chosen, gap = choose_set(
+        problem, beta, f, previous, standing, size, fresh, 1e-3, room_for(m)
+    )
     assert gap == certify(problem, beta, f).kkt_gap
     assert 2 <= chosen.sum() <= size
     new = np.setdiff1d(np.flatnonzero(chosen), previous)

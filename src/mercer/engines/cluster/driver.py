@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.choice import choose_set
+from mercer.core.choice import choose_set, room_for
 from mercer.core.problem import DualProblem, is_feasible, layout
 from mercer.core.smo import minimise_pairs
 from mercer.engines.cluster.carrier import Carrier
@@ -198,6 +198,7 @@ class _Task:
             sets.size,
             max(2, min(self.fresh, sets.fresh)),
             tol,
+            room_for(len(problem.p)),
         )
         self.stalled = not chosen.any()
         self._replace_members(variables[chosen])

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.choice import Room, room_for
 from mercer.core.problem import (
     Certificate,
     DualProblem,
@@ -53,8 +54,10 @@ INNER_TOLERANCE_OF_FULL_SET = 0.15
 FIRST_FRESH = 64
 MOST_FRESH = 128
 MOST_FRESH_OF_FULL_SET = 512
-# Number of values of f that a thread updates at least.
+# Number of values of f that a thread updates at least, and of values of the matrix of a
+# working set that it brings up to date: for fewer, waking a thread takes longer.
 LEAST_UPDATED = 512
+LEAST_EXTENDED = 2**17
 # New variables of all problems together, so that their rows fill a matrix product.
 ALL_FRESH = 256
 
@@ -104,10 +107,11 @@ class Task:
         self.working_set = np.empty(0, dtype=np.int64)
         self._new = self.working_set  #: positions of the latest members
         self.n_rounds = 0
-        #: the round in which a variable moved last, and that in which it came, while
-        #: the problem is being solved
+        #: while the problem is being solved: the round in which a variable moved last,
+        #: that in which it came, and memory for choices
         self._moved_in: NDArray | None = None
         self._came_in: NDArray | None = None
+        self._room: Room | None = None
         self._rows = self.working_set  #: Gram rows of the members
         self._square: NDArray | None = None
         self._place = Place(
@@ -128,9 +132,10 @@ class Task:
         return rows - self.offsets[which] + self.columns[which, 0]
 
     def _state(self) -> State:
-        if self._moved_in is None or self._came_in is None:
+        if self._moved_in is None or self._came_in is None or self._room is None:
             self._moved_in, self._came_in = np.zeros((2, len(self.beta)), np.int64)
-        return State(self.beta, self.f, self._moved_in, self._came_in)
+            self._room = room_for(len(self.beta))
+        return State(self.beta, self.f, self._moved_in, self._came_in, self._room)
 
     def choose(self, size: int, tol: float) -> None:
         """Choose the next working set, and note whether the problem is solved."""
@@ -153,7 +158,7 @@ class Task:
         self.stalled = not self.done and (not n_chosen or is_same)
         if self.done or self.stalled:
             self.working_set = self._new = self._rows = np.empty(0, dtype=np.int64)
-            self._square = self._moved_in = self._came_in = None
+            self._square = self._moved_in = self._came_in = self._room = None
             return
         self.is_full |= n_leaving > 0
         self.n_rounds += 1
@@ -197,6 +202,8 @@ class Task:
 
     def parts(self, count: int) -> list[tuple[Task, slice]]:
         """Divide the new members into at least one part, for :meth:`extend`."""
+        count = min(count, len(self._new) * len(self.working_set) // LEAST_EXTENDED)
+        count = max(1, count)
         step = max(1, -(-len(self._new) // count))
         parts = ranges(0, len(self._new), step) or [slice(0, 0)]
         return [(self, part) for part in parts]

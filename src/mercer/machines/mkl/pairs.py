@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.choice import choose_set
+from mercer.core.choice import choose_set, room_for
 from mercer.core.mkl import minimise_shared_pairs
 from mercer.core.problem import Solution, certify
 from mercer.machines.mkl.base import Products, Solved
@@ -173,7 +173,7 @@ def _improve(
         is_free = (own.lo < machine.beta) & (machine.beta < own.hi)
         mask, gap = choose_set(
             own, machine.beta, f, machine.set, is_free[machine.set].astype(np.float64),
-            size, size // 2, tol,
+            size, size // 2, tol, room_for(len(own.p)),
         )  # fmt: skip
         if gap <= tol or not mask.any():
             return 0
