@@ -53,7 +53,7 @@ def run_parts(
     problem = None if options.fast else missing_files(files)
     if problem:
         parser.error(problem)
-    place = environment()
+    place = environment(getattr(options, "device", "cpu"))
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / f"{name}-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
     for part in options.parts or parts:

@@ -26,13 +26,15 @@ def test_smoke_run(run_benchmark, tmp_path, cuda):
     assert close <= 1e-4
     assert digits["predict 100 cuda predictions that differ"] == 0
     assert digits["fit 300 cuda megabytes of the card"] > 0
-    assert "run cpu / cuda" in found["gram"]
+    assert "run 300 cpu / cuda" in found["gram"]
 
 
 def test_one_run_has_cores_and_the_card(run_benchmark, tmp_path, cuda, monkeypatch):
     # A process of its own would have no stand-in for the card.
     monkeypatch.setattr(scaling, "run_job", scaling_worker.rows)
     monkeypatch.setenv("MERCER_COMMIT", "abc123")
+    few = scaling_worker.FAST["digits"]._replace(n=120, n_test=50)
+    monkeypatch.setitem(scaling_worker.FAST, "digits", few)
     path = tmp_path / "2-cores-and-card.jsonl"
     options = ("--fast", "--threads", "1,2", "--device", "cuda", "--repeats", "2")
     peers = ("--peers", "mercer,scikit-learn")
