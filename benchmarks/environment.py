@@ -48,9 +48,7 @@ def environment(device: str = "cpu") -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": _cores(),
         "system": platform.platform(),
         "threads": _threads(),
         "versions": _versions(),
@@ -95,6 +93,13 @@ def _driver(number: int) -> str | None:
     except OSError:
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; a container may have few of many."""
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 def _git(*arguments: str) -> str | None:

@@ -46,7 +46,7 @@ def place_of(facts: Facts) -> str:
     return (
         f"{place['cores']} cores of {place['cpu']}{_card(card) if card else ''}, "
         f"Python {versions['python']}, {named}; {place['date'][:10]}, commit "
-        f"{place['commit'][:10]}"
+        f"{(place['commit'] or 'unknown')[:10]}"
     )
 
 
