@@ -56,7 +56,7 @@ def test_one_table_has_few_cores_many_cores_and_a_card(run):
         "| 50 ms (0.1×) |"
     )
     assert lines[3].startswith("| predict 1,000 | 0.10 s | 0.50 s (5.0×) |")
-    assert "16 cores of X and one A card with 2 GB (driver 580, CUDA 13.0" in lines[-1]
+    assert "16 cores of X and one A card with 2 GiB (driver 580, CUDA 13.0" in lines[-1]
     assert "on two cores and," in lines[-1] and '"Too long" would' in lines[-1]
 
 

@@ -53,7 +53,7 @@ def place_of(facts: Facts) -> str:
 def _card(card: Facts) -> str:
     text = f" and one {card['name']}"
     if "memory_mb" in card:
-        text += f" with {card['memory_mb'] / 1024:.0f} GB"
+        text += f" with {card['memory_mb'] / 1024:.0f} GiB"
         driver = f"driver {card['driver']}, " if card.get("driver") else ""
         text += f" ({driver}CUDA {card['cuda']}, CuPy {card['cupy']})"
     return text

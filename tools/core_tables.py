@@ -168,11 +168,13 @@ def quality_table(results: list[Facts]) -> str:
     if run.has_card:
         lines[0].append("memory of the card")
     for case in run.cases:
+        title = None
         for facts in (f for f in results if f["case"] == case and f["status"] == "ok"):
+            title = facts["about"] if title is None else ""
             place = _cores(facts["threads"]).lower()
             peer = "Mercer" if facts["peer"] == "mercer" else facts["peer"]
             line = [
-                facts["about"],
+                title,
                 f"{peer}, {place if _is_cpu(facts) else 'card'}",
                 f"{facts['accuracy']:.2%}",
                 f"{facts['kkt_gap']:.0e}" if "kkt_gap" in facts else "–",
@@ -236,4 +238,5 @@ def _with_commas(work: str) -> str:
 def _difference(here: Facts, there: Facts) -> str:
     if "objective" not in here or "objective" not in there:
         return "–"
-    return f"{abs(there['objective'] / here['objective'] - 1):.0e}"
+    part = abs(there["objective"] / here["objective"] - 1)
+    return f"{part:.0e}" if part else "0"

@@ -44,4 +44,4 @@ print(np.mean(labels == models["cpu"].predict(X)))
 # **What to learn from it.** One parameter moves the work; everything else stays. Where
 # CuPy or the card is missing, an error says what to install, and the processor never
 # takes over in silence. :doc:`On a graphics card (GPU) </device>` says what runs where,
-# on which card it was tested, and how fast it was there.
+# and on which card it was tested.
