@@ -29,6 +29,21 @@ def test_smoke_run(run_benchmark, tmp_path, cuda):
     assert "run 300 cpu / cuda" in found["gram"]
 
 
+def test_a_part_that_fails_leaves_the_others(
+    run_benchmark, tmp_path, cuda, monkeypatch, capsys
+):
+    def fails(options):
+        raise MemoryError("The card is full.")
+
+    monkeypatch.setitem(benchmark.PARTS, "grid", fails)
+    monkeypatch.setitem(benchmark.PARTS, "gram", lambda options: {"a": 1.0})
+    options = ("--fast", "--output", str(tmp_path))
+    assert run_benchmark(benchmark, *options, "grid", "gram") == 1
+    assert "The card is full." in capsys.readouterr().err
+    (path,) = tmp_path.glob("*.jsonl")
+    assert json.loads(path.read_text())["part"] == "gram"
+
+
 def test_one_run_has_cores_and_the_card(run_benchmark, tmp_path, cuda, monkeypatch):
     # A process of its own would have no stand-in for the card.
     monkeypatch.setattr(scaling, "run_job", scaling_worker.rows)
