@@ -89,8 +89,12 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     add(
         "--threads", type=_counts, default=[], metavar="1,2,4",
-        help="numbers of threads: print how time and its parts go with them, instead "
-        "of comparing peers",
+        help="numbers of threads: measure large cases with each of them; Mercer, "
+        "scikit-learn-intelex, and scikit-learn with one",
+    )  # fmt: skip
+    add(
+        "--device", default="cpu", metavar="cuda",
+        help="with --threads: measure Mercer on this graphics card too",
     )  # fmt: skip
     add(
         "--output", type=Path, default=RESULTS, metavar="DIR",
@@ -124,11 +128,22 @@ def _write(facts: list[dict[str, Any]], path: Path) -> None:
 
 def _scale(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """Print the table of times by number of threads."""
-    problem = scaling.missing(arguments.fast)
+    problem = scaling.missing(arguments.fast, arguments.cases)
     if problem:
         parser.error(problem)
     try:
-        found = scaling.measure(
+        place = environment(arguments.device)
+    except (ImportError, OSError, ValueError) as error:  # there is no such card
+        parser.error(str(error))
+    path = arguments.output / f"{time.strftime('%Y-%m-%d-%H%M%S')}-threads.jsonl"
+    if arguments.merge:
+        path = arguments.merge
+        problem = _differs(path, place)
+        if problem:
+            parser.error(problem)
+    old, found, status = read_facts(path), [], 0
+    try:
+        for fact in scaling.measure(
             arguments.threads,
             _say,
             cases=arguments.cases,
@@ -136,21 +151,22 @@ def _scale(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> in
             repeats=arguments.repeats or (1 if arguments.fast else 3),
             is_fast=arguments.fast,
             cache_mb=arguments.cache_size or 4000.0,
-        )
+            device=arguments.device,
+        ):
+            found.append(fact | {"environment": place})
+            lines = "".join(json.dumps(f) + "\n" for f in merged(old, found))
+            write_file(path, lines, makes_folder=True)
     except ValueError as error:
         parser.error(str(error))
     except KeyboardInterrupt:
-        return 130
+        _say("Interrupted. The results so far:")
+        status = 130
     if not found:
-        return 1
-    path = arguments.output / f"{time.strftime('%Y-%m-%d-%H%M%S')}-threads.jsonl"
-    place = environment()
-    lines = "".join(json.dumps(f | {"environment": place}) + "\n" for f in found)
-    write_file(path, lines, makes_folder=True)
-    write_file(path.with_suffix(".md"), scaling.markdown(found))
+        return status or 1
+    write_file(path.with_suffix(".md"), scaling.markdown(merged(old, found)))
     scaling.show(console, found)
     _say(f"Results are in {path} and {path.with_suffix('.md').name}")
-    return 0
+    return status
 
 
 def _differs(path: Path, place: dict[str, Any]) -> str | None:
@@ -185,6 +201,10 @@ def main() -> int:
     problem = missing_data(cases)
     if problem:
         parser.error(problem)
+    if arguments.device != "cpu":
+        parser.error(
+            "--device goes with --threads; python -m benchmarks.cuda has more."
+        )
 
     options = Options(
         repeats=arguments.repeats or (1 if arguments.fast else 3),

@@ -1,4 +1,8 @@
-"""The machine and the packages with which a measurement was made."""
+"""The machine and the packages with which a measurement was made.
+
+Where the files are a copy without their history, the environment variable
+MERCER_COMMIT names the commit that they are of.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment"]
+__all__ = ["card_facts", "environment"]
 
 PACKAGES = (
     "numpy",
@@ -32,19 +36,70 @@ THREAD_VARIABLES = (
 )
 
 
-def environment() -> dict[str, Any]:
-    """Describe the machine, the packages and the state of the repository."""
-    return {
+COMMIT_VARIABLE = "MERCER_COMMIT"
+
+
+def environment(device: str = "cpu") -> dict[str, Any]:
+    """Describe the machine, the packages and the state of the repository.
+
+    ``device`` is the graphics card that is measured, if one is.
+    """
+    found: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": _cores(),
         "system": platform.platform(),
         "threads": _threads(),
         "versions": _versions(),
     }
+    if device != "cpu":
+        from mercer.engines.cuda.card import card_of
+        from mercer.runtime.devices import card_number
+
+        found["card"] = card_facts(card_of(device), card_number(device))
+    return found
+
+
+def card_facts(card: Any, number: int) -> dict[str, Any]:
+    """Describe a graphics card, its driver and CuPy."""
+    if not hasattr(card.xp, "cuda"):  # the stand-in of the tests
+        return {"name": card.name}
+    runtime = card.xp.cuda.runtime
+    properties = runtime.getDeviceProperties(number)
+    name = properties["name"]
+    return {
+        "name": name.decode() if isinstance(name, bytes) else str(name),
+        "memory_mb": int(properties["totalGlobalMem"]) / 2**20,
+        "cupy": card.xp.__version__,
+        "cuda": _dotted(runtime.runtimeGetVersion()),
+        "driver_cuda": _dotted(runtime.driverGetVersion()),
+        "driver": _driver(number),
+    }
+
+
+def _dotted(number: int) -> str:
+    """Return a version of CUDA, such as 13000, as people write it."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _driver(number: int) -> str | None:
+    """Return the version of the driver, if its program tells it."""
+    command = ["nvidia-smi", f"--id={number}", "--query-gpu=driver_version"]
+    try:
+        done = subprocess.run(
+            [*command, "--format=csv,noheader"], capture_output=True, text=True
+        )
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _cores() -> int:
+    """Return how many cores this process may use; a container may have few of many."""
+    from joblib import cpu_count
+
+    return cpu_count()
 
 
 def _git(*arguments: str) -> str | None:
@@ -61,6 +116,8 @@ def _git(*arguments: str) -> str | None:
 
 
 def _commit() -> str | None:
+    if os.environ.get(COMMIT_VARIABLE):
+        return os.environ[COMMIT_VARIABLE]
     commit = _git("rev-parse", "--verify", "HEAD")
     if commit is None:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["MergeError", "merged", "read_facts"]
 
 # What must agree between runs whose results stand in one table.
-ALIKE = ("commit", "cpu", "cores", "versions")
+ALIKE = ("commit", "cpu", "cores", "versions", "card")
 
 Facts = dict[str, Any]
 
@@ -31,7 +31,7 @@ def merged(old: list[Facts], new: list[Facts]) -> list[Facts]:
     A case is replaced with all of its peers, since a ratio compares times of one run.
     """
     for name in ALIKE:
-        values = {_text(facts["environment"][name]) for facts in old + new}
+        values = {_text(facts["environment"].get(name)) for facts in old + new}
         if len(values) > 1:
             raise MergeError(
                 f"The results differ in {name}: {' and '.join(sorted(values))}. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,8 @@ def run_parts(
     """Run the parts named on the command line, all of them by default.
 
     Every answer is printed, and written as a line of JSON.  ``files`` are the data
-    files that the parts need, except with ``--fast``.
+    files that the parts need, except with ``--fast``.  After a part that fails, the
+    others are run all the same; the exit status is then 1.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{name}",
@@ -53,17 +55,24 @@ def run_parts(
     problem = None if options.fast else missing_files(files)
     if problem:
         parser.error(problem)
-    place = environment()
+    place = environment(getattr(options, "device", "cpu"))
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / f"{name}-{time.strftime('%Y-%m-%d-%H%M%S')}.jsonl"
+    status = 0
     for part in options.parts or parts:
         console.print(f"{time.strftime('%H:%M:%S')}  {part}")
-        answer = parts[part](options)
+        try:
+            answer = parts[part](options)
+        except Exception:
+            traceback.print_exc()
+            status = 1
+            continue
         for key, value in answer.items():
             text = f"{value:.5g}" if isinstance(value, float) else value
             console.print(f"  {key:<44} {text}", soft_wrap=True, highlight=False)
         with path.open("a") as file:
             facts = {"part": part, "is_fast": options.fast, **answer}
             file.write(json.dumps(facts | {"environment": place}) + "\n")
-    console.print(str(path), soft_wrap=True)
-    return 0
+    if path.exists():
+        console.print(str(path), soft_wrap=True)
+    return status

@@ -8,7 +8,7 @@ import mercer
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "Mercer"
-author = "The Mercer authors"
+author = "The Mercer developers"
 version = release = mercer.__version__
 extensions = [
     "myst_parser",
@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
+    "fragments",
     "mathml",
     "names",
     "sources",

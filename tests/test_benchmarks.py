@@ -351,6 +351,7 @@ def test_solvers_on_tables_are_compared():
 
 def test_time_by_number_of_threads(tmp_path):
     program = [sys.executable, "-m", "benchmarks", "--threads", "2,1", "--fast"]
+    program += ["--peers", "mercer"]
     done = subprocess.run(
         [*program, "--output", tmp_path], cwd=ROOT, capture_output=True, text=True
     )

@@ -1,5 +1,6 @@
 """Files for those who join the project, as far as a machine can check them."""
 
+import importlib
 import os
 import re
 import shutil
@@ -112,3 +113,15 @@ def test_tables_are_those_of_the_committed_results():
     command = [sys.executable, ROOT / "tools/figures.py", "--check"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
+
+
+def test_what_is_new_has_every_fragment(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs/_ext"))
+    page = importlib.import_module("fragments").fragments()
+    paths = [path for path in (ROOT / "changes").glob("*.md") if path.stem != "README"]
+    assert page.count("\n- ") == len(paths)
+    titles = [line.strip("# ") for line in page.splitlines() if line.startswith("###")]
+    kinds = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
+    named = [kind["name"] for kind in kinds["type"]]
+    assert titles == [name for name in named if name in titles]
+    assert "<!-- fragments -->" in (ROOT / "docs/whats_new.md").read_text()

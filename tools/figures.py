@@ -9,6 +9,10 @@ from nothing else::
 A table stands between ``<!-- figures NAME -->`` and ``<!-- end of figures -->``. With
 ``<!-- figures NAME cases=mnist-5000,a9a -->`` it has these cases only, in this order.
 The case ``cold-start`` has a table of its own, since it measures other things.
+
+``kind=machine``, ``kind=scaling`` and ``kind=quality`` make tables of a run of
+``python -m benchmarks --threads``, ``kind=card`` makes one of ``benchmarks.cuda``. A
+NAME with a ``*`` stands for the newest file of such a name.
 """
 
 from __future__ import annotations
@@ -17,18 +21,26 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any
+
+from cells import Facts, grid, listed, place_of, seconds, times
+from core_tables import card_table, machine_table, quality_table, scaling_table
 
 from mercer.runtime.writing import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = ("README.md", "docs/benchmarks.md")
+PAGES = ("README.md", "docs/benchmarks.md", "docs/device.md")
 PLACE = re.compile(
-    r"(<!-- figures (?P<name>[\w.-]+)(?: cases=(?P<cases>[\w,-]+))? -->\n)"
-    r".*?(<!-- end of figures -->)",
+    r"(?P<start><!-- figures (?P<name>[\w.*-]+)(?: cases=(?P<cases>[\w,-]+))?"
+    r"(?: kind=(?P<kind>\w+))? -->\n).*?(?P<end><!-- end of figures -->)",
     re.S,
 )
+KINDS = {
+    "machine": machine_table,
+    "scaling": scaling_table,
+    "quality": quality_table,
+    "card": card_table,
+}
 PEERS = (
     "mercer",
     "scikit-learn",
@@ -50,20 +62,19 @@ TIMES = {
     "gram_seconds": "matrix",
 }
 
-Facts = dict[str, Any]
-
 
 def load(name: str) -> list[Facts]:
-    """Return the results of one run."""
-    path = RESULTS / f"{name}.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    """Return the results of one run; of several that fit a pattern, the newest.
 
-
-def seconds(value: float) -> str:
-    """Return a time with as many digits as are worth reading."""
-    if value < 0.1:
-        return f"{1000 * value:.0f} ms"
-    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s"
+    A pattern that no file fits has no results.
+    """
+    paths = sorted(RESULTS.glob(f"{name}.jsonl"))
+    if not paths and "*" in name:
+        return []
+    if not paths:
+        raise SystemExit(f"There are no results {name} in {RESULTS}.")
+    lines = paths[-1].read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def cell(facts: Facts | None, own: Facts, kind: str) -> str:
@@ -72,12 +83,9 @@ def cell(facts: Facts | None, own: Facts, kind: str) -> str:
         return "–"
     if kind not in facts:
         return facts["status"] if facts["status"] != "ok" else "–"
-    ratio = facts[kind] / own[kind]
-    # A tenth decides whether a row is ahead or behind.
-    times = f"{ratio:.1f}×" if ratio < 10 else f"{ratio:.0f}×"
     text = seconds(facts[kind])
     if facts is not own:
-        text += f" ({times})"
+        text += f" ({times(facts[kind] / own[kind])})"
     if kind != "predict_seconds" and "peak_mb" in facts:
         text += f", {facts['peak_mb']:.0f} MB"
     return text
@@ -102,12 +110,6 @@ def chosen(results: list[Facts], names: str | None) -> dict[str, dict[str, Facts
     if absent := [name for name in wanted if name not in cases]:
         raise SystemExit(f"The results have no case {absent[0]}.")
     return {name: cases[name] for name in wanted}
-
-
-def grid(lines: list[list[str]]) -> str:
-    """Return cells as a table, the first line of which has the headings."""
-    head, *body = ("| " + " | ".join(line) + " |" for line in lines)
-    return "\n".join([head, "| " + " | ".join(["---"] * len(lines[0])) + " |", *body])
 
 
 def warm_table(cases: dict[str, dict[str, Facts]]) -> list[list[str]]:
@@ -163,33 +165,35 @@ def foot(results: list[Facts], cases: dict[str, dict[str, Facts]]) -> str:
         for by_peer in cases.values()
         if "kkt_gap" in by_peer.get("mercer", {})
     ]
-    place = results[0]["environment"]
-    versions = place["versions"]
-    named = ", ".join(
-        f"{name} {versions[name]}"
-        for name in ("numpy", "numba", "scikit-learn", "scikit-learn-intelex")
-        if versions.get(name)
-    )
     runs = max(facts.get("repeats", 0) for facts in results)
     return (
-        f"{place['cores']} cores of {place['cpu']}, Python {versions['python']}, "
-        f"{named}; {place['date'][:10]}, commit {place['commit'][:10]}; medians of up "
-        f"to {runs} runs, peers in turn, warm unless said. In brackets: how many times "
-        "Mercer's time; then the peak memory of the process. The KKT gap is that of "
-        f"Mercer's solution: computed anew in double precision for {_listed(anew)}, "
-        "otherwise as the fit reports it."
+        f"{place_of(results[0])}; medians of up to {runs} runs, peers in turn, warm "
+        "unless said. In brackets: how many times Mercer's time; then the peak memory "
+        "of the process. The KKT gap is that of Mercer's solution: computed anew in "
+        f"double precision for {listed(anew)}, otherwise as the fit reports it."
     )
 
 
-def _listed(names: list[str]) -> str:
-    """Return names as people write them, each once."""
-    *first, last = dict.fromkeys(names) or ["none"]
-    return f"{', '.join(first)} and {last}" if first else last
+def made(place: re.Match[str]) -> str:
+    """Return a table that stands at a place of a page."""
+    results = load(place["name"])
+    if not results:
+        text = "No run of this kind has been committed yet.\n"
+    elif place["kind"] is None:
+        text = table(results, place["cases"])
+    elif place["kind"] in KINDS:
+        text = KINDS[place["kind"]](results) + "\n"
+    else:
+        raise SystemExit(
+            f"There is no table of the kind {place['kind']}; there are "
+            f"{', '.join(KINDS)}."
+        )
+    return place["start"] + text + place["end"]
 
 
 def rewritten(text: str) -> str:
     """Return a page with its tables made anew."""
-    return PLACE.sub(lambda m: m[1] + table(load(m["name"]), m["cases"]) + m[4], text)
+    return PLACE.sub(made, text)
 
 
 def main(arguments: list[str]) -> int:

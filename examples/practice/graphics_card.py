@@ -43,5 +43,5 @@ print(np.mean(labels == models["cpu"].predict(X)))
 # %%
 # **What to learn from it.** One parameter moves the work; everything else stays. Where
 # CuPy or the card is missing, an error says what to install, and the processor never
-# takes over in silence. This part of Mercer is new and has been tested without a card
-# only: :doc:`On a graphics card (GPU) </device>` says how, and what runs where.
+# takes over in silence. :doc:`On a graphics card (GPU) </device>` says what runs where,
+# and on which card it was tested.
