@@ -40,7 +40,7 @@ from mercer.engines.cpu.tiles import (
 from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
 from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
-from mercer.kernels.expression import as_kernel
+from mercer.kernels.expression import KERNELS, parse, unknown_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
@@ -62,7 +62,7 @@ from mercer.runtime.validation import (
     validate_samples,
 )
 
-__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
+__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated", "as_kernel"]
 
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
@@ -85,6 +85,33 @@ class Validated(NamedTuple):
     y: Any
     learnt: dict[str, Any]  #: fitted attributes that the checks have found
     views: Any  #: groups of columns that the data name
+
+
+def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> Kernel:
+    """Turn what estimators take as ``kernel`` into a kernel.
+
+    A plain name takes its parameters from the arguments, an expression from its text.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel) and not isinstance(kernel, type):
+        return Custom(kernel)
+    other = "a Kernel or a function of two matrices"
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        raise TypeError(f"kernel is the class {name}, not a kernel: write {name}().")
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel must be a name or text, {other}; got {kernel!r}.")
+    name = kernel.strip()
+    if name == "precomputed":
+        return Precomputed()
+    if name in KERNELS:
+        values = {"degree": degree, "gamma": gamma, "coef0": coef0}
+        takes = KERNELS[name]().get_params(deep=False)
+        return KERNELS[name](**{key: v for key, v in values.items() if key in takes})
+    if name.isidentifier():
+        raise ValueError(f"{unknown_kernel(name)}, precomputed, or pass {other}.")
+    return parse(kernel)
 
 
 class _Refined:

@@ -28,9 +28,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.kernels.base import Kernel, with_names
-from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
+from mercer.machines.base.machine import as_kernel
 from mercer.runtime.progress import EVERY, log, speak_up
 from mercer.runtime.scikit_learn import (
     Interval,
