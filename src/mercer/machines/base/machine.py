@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real
 from operator import is_not
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -55,6 +55,7 @@ from mercer.runtime.validation import (
     as_in_fit,
     check_finite,
     check_square,
+    fit_method,
     frozen,
     is_numeric,
     refuse_other_things,
@@ -226,7 +227,28 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         return to_sklearn(self)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel, or a list of them
+            if there are several kernels. Single precision stays single.
+        y : array of shape (n_samples,)
+            The classes, or the values.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C, one for each sample; of the upper bounds of the coefficients
+            if there is no C.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         plan = self._plan(X, y, sample_weight)
         found = self._solve(plan)
         self._keep(plan, found)
