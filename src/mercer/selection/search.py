@@ -29,7 +29,7 @@ from mercer.runtime.scikit_learn import (
     warn_or_raise_about_fit_failures,
 )
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import all_or_nothing
+from mercer.runtime.validation import all_or_nothing, stores_parameters
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
@@ -428,6 +428,7 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         "cache_size": _CACHE_SIZE,
     }
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any,
@@ -442,20 +443,7 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
         error_score: Any = np.nan,
         return_train_score: bool = False,
         cache_size: float | str = "auto",
-    ):
-        super().__init__(
-            estimator,
-            param_grid,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.cache_size = cache_size
+    ): ...
 
     def _searched(self) -> Any:
         return self.param_grid
@@ -505,6 +493,7 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
         "cache_size": _CACHE_SIZE,
     }
 
+    @stores_parameters
     def __init__(
         self,
         estimator: Any,
@@ -521,22 +510,7 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
         error_score: Any = np.nan,
         return_train_score: bool = False,
         cache_size: float | str = "auto",
-    ):
-        super().__init__(
-            estimator,
-            param_distributions,
-            n_iter=n_iter,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.cache_size = cache_size
+    ): ...
 
     def _searched(self) -> Any:
         return self.param_distributions

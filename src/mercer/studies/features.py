@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.extmath import randomized_svd
 
 from mercer.images import HOG, Deskew
+from mercer.runtime.validation import stores_parameters
 from mercer.studies.published import Late
 
 __all__ = [
@@ -117,10 +118,8 @@ class Compressed(TransformerMixin, BaseEstimator):
         Number of images, about, from which the components are found.
     """
 
-    def __init__(self, view: Any, n_components: int, n_images: int = 10_000):
-        self.view = view
-        self.n_components = n_components
-        self.n_images = n_images
+    @stores_parameters
+    def __init__(self, view: Any, n_components: int, n_images: int = 10_000): ...
 
     def fit(self, X: NDArray, y: Any = None) -> Compressed:
         """Fit the view to all images, and find the components."""

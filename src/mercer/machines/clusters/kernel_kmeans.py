@@ -32,7 +32,7 @@ from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
 __all__ = ["KernelKMeans"]
 
@@ -186,6 +186,7 @@ class KernelKMeans(
         "random_state": ["random_state"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 8,
@@ -204,22 +205,7 @@ class KernelKMeans(
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.normalize = normalize
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -33,7 +33,7 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
 __all__ = ["KernelPCA"]
 
@@ -213,6 +213,7 @@ class KernelPCA(
         "verbose": ["verbose"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_components: int | None = None,
@@ -236,27 +237,7 @@ class KernelPCA(
         preimage: str = "ridge",
         cache_size: float | str = "auto",
         verbose: bool | int = False,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
-        self.device = device
-        self.preimage = preimage
-        self.cache_size = cache_size
-        self.verbose = verbose
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
