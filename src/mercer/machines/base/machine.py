@@ -63,7 +63,14 @@ from mercer.runtime.validation import (
     validate_samples,
 )
 
-__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated", "as_kernel"]
+__all__ = [
+    "KERNEL_PARAMETERS",
+    "UNBOUNDED",
+    "KernelMachine",
+    "SingleMachine",
+    "Validated",
+    "as_kernel",
+]
 
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
@@ -86,6 +93,17 @@ class Validated(NamedTuple):
     y: Any
     learnt: dict[str, Any]  #: fitted attributes that the checks have found
     views: Any  #: groups of columns that the data name
+
+
+#: What may be the parameters of a kernel that estimators take by its name.
+KERNEL_PARAMETERS: dict[str, list] = {
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [
+        StrOptions({"scale", "auto"}),
+        Interval(Real, 0.0, None, closed="left"),
+    ],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+}
 
 
 def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> Kernel:
@@ -151,12 +169,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "kernel": [str, callable, Kernel],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [
-            StrOptions({"scale", "auto"}),
-            Interval(Real, 0.0, None, closed="left"),
-        ],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_PARAMETERS,
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [

@@ -24,6 +24,7 @@ from mercer.kernels.pair import Samples
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
 from mercer.machines.base.feature_space import FeatureSpace
+from mercer.machines.base.machine import KERNEL_PARAMETERS
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
@@ -162,12 +163,11 @@ class KernelKMeans(
     _parameter_constraints: ClassVar[dict] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "kernel": [str, callable, Kernel],
+        **KERNEL_PARAMETERS,
         "gamma": [
             StrOptions({"scale", "auto", "tune"}),
             Interval(Real, 0, None, closed="left"),
         ],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [dict, None],
         "normalize": ["boolean", StrOptions({"auto"})],
         "init": [
