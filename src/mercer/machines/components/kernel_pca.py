@@ -23,7 +23,7 @@ from mercer.kernels.views import views_of
 from mercer.machines.components.centred import (
     SMALL,
     Decomposition,
-    Settings,
+    EigenSettings,
     choose_solver,
     decompose,
     work_bytes,
@@ -267,7 +267,7 @@ class KernelPCA(
         self.gamma_ = resolve_gamma(gamma, X)
         self.kernel_ = self._bound_kernel(X, self.gamma_, views)
         k = X.shape[0] if self.n_components is None else self.n_components
-        settings = Settings(
+        settings = EigenSettings(
             self.eigen_solver,
             min(X.shape[0], k),
             float(self.tol),
@@ -292,7 +292,7 @@ class KernelPCA(
             self._fit_ridge(X)
         return self
 
-    def _room(self, settings: Settings, X: Any) -> int:
+    def _room(self, settings: EigenSettings, X: Any) -> int:
         """Return the bytes for arrays beside the matrix, or refuse the budget."""
         n, budget = X.shape[0], budget_bytes(self.cache_size)
         needed, room = work_bytes(settings, n, X.dtype, budget)
