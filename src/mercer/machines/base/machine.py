@@ -192,7 +192,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     #: private attributes that a fit may set
     _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse"})
-    #: samples, recognised by identity, and their decision values but for the bias
+    #: samples, recognised by identity, and their decision values without the bias
     _known: ClassVar[Sequence[tuple[Any, NDArray]]] = ()
 
     @abstractmethod
