@@ -384,7 +384,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _keep_support(self, plan: ClassifierPlan, machines: Sequence[Solution]) -> None:
         """Store the union of support vectors, class by class, and the coefficients."""
-        X, y, n_classes = plan.X, plan.targets, len(plan.classes)
+        y, n_classes = plan.targets, len(plan.classes)
         is_by_pair = self.multiclass == "ovo" and n_classes > 2
         coef = np.zeros((n_classes - 1 if is_by_pair else len(machines), len(y)))
         specs = Specs.of(plan.machines)
@@ -407,16 +407,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 own_row = np.repeat(np.arange(len(specs))[some], sizes[some])
             coef[own_row, rows] = values
         used = np.flatnonzero(coef.any(axis=0))
-        self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
-        labels = y[self.support_]
-        self.n_support_ = np.bincount(labels, minlength=n_classes).astype(np.int32)
-        if plan.is_matrix:
-            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
-        else:
-            self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = coef[:, self.support_]
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+        support = used[np.argsort(y[used], kind="stable")]
+        n_support = np.bincount(y[support], minlength=n_classes)
+        self._hold(plan, support, n_support, coef)
 
     def _check_internals(self) -> None:
         super()._check_internals()

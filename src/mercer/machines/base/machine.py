@@ -325,6 +325,21 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         self.intercept_ = column(machines, "bias")
         return machines
 
+    def _hold(
+        self, plan: Any, support: NDArray, n_support: NDArray, coef: NDArray
+    ) -> None:
+        """Store support vectors, given the coefficients of all samples in rows."""
+        X = plan.X
+        self.support_ = support.astype(np.int32)
+        self.n_support_ = n_support.astype(np.int32)
+        if plan.is_matrix:
+            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
+        else:
+            self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = coef[:, self.support_]
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and model files hold final numbers, not what they are computed from.
         if "_coarse" in vars(self):
@@ -654,19 +669,11 @@ class SingleMachine(KernelMachine):
         return machines
 
     def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
-        X, row = plan.X, plan.specs[0].problem.row
-        entries = [(row, machines[0].beta)]
-        weights = coefficient_matrix(X.shape[0], entries).toarray()
+        entries = [(plan.specs[0].problem.row, machines[0].beta)]
+        weights = coefficient_matrix(plan.X.shape[0], entries).toarray()
         # A sample above and below the tube at once counts by the difference.
-        self.support_ = np.flatnonzero(weights).astype(np.int32)
-        if plan.is_matrix:
-            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
-        else:
-            self.support_vectors_ = X[self.support_]
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = weights[self.support_].T.copy()
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+        support = np.flatnonzero(weights)
+        self._hold(plan, support, np.array([len(support)]), weights.T)
 
     def _weights(self) -> Weights:
         matrix = sparse.csr_array(self.dual_coef_.T)
