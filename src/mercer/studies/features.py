@@ -26,7 +26,6 @@ __all__ = [
     "digit_features",
     "feature_words",
     "mean_distance",
-    "photo_features",
     "pixels",
 ]
 
@@ -55,11 +54,6 @@ def pixels(images: NDArray) -> NDArray[np.float32]:
 def digit_features() -> Pipeline:
     """Return the transformer that makes the features of the best model of digits."""
     return make_pipeline(Deskew("moments"), HOG(4, 3, 12, "L1-sqrt", True, True))
-
-
-def photo_features() -> HOG:
-    """Return the transformer that makes the features of the best model of photos."""
-    return HOG(8, 2, 18, "L1-sqrt", True, True)
 
 
 def mean_distance(X: NDArray) -> float:
