@@ -64,6 +64,7 @@ from mercer.runtime.validation import (
 )
 
 __all__ = [
+    "CACHE_SIZE",
     "KERNEL_PARAMETERS",
     "UNBOUNDED",
     "KernelMachine",
@@ -95,7 +96,9 @@ class Validated(NamedTuple):
     views: Any  #: groups of columns that the data name
 
 
-#: What may be the parameters of a kernel that estimators take by its name.
+#: The values that ``cache_size`` may have.
+CACHE_SIZE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
+#: The values that the parameters of a named kernel may have.
 KERNEL_PARAMETERS: dict[str, list] = {
     "degree": [Interval(Integral, 0, None, closed="left")],
     "gamma": [
@@ -172,10 +175,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         **KERNEL_PARAMETERS,
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "shrinking": ["boolean"],
         "n_jobs": [Integral, None],

@@ -24,7 +24,7 @@ from mercer.kernels.pair import Samples
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
 from mercer.machines.base.feature_space import FeatureSpace
-from mercer.machines.base.machine import KERNEL_PARAMETERS
+from mercer.machines.base.machine import CACHE_SIZE, KERNEL_PARAMETERS
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
@@ -176,10 +176,7 @@ class KernelKMeans(
         ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "n_jobs": [Integral, None],
         "device": [str],
         "verbose": ["verbose"],

@@ -20,6 +20,7 @@ from mercer.engines.cpu.tiles import budget_bytes
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.views import views_of
+from mercer.machines.base.machine import CACHE_SIZE
 from mercer.machines.components.centred import (
     SMALL,
     Decomposition,
@@ -206,10 +207,7 @@ class KernelPCA(
         "n_jobs": [None, Integral],
         "device": [str],
         "preimage": [StrOptions({"ridge", "fixed-point"})],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "verbose": ["verbose"],
     }
 
