@@ -8,7 +8,7 @@ import pytest
 from cifar_files import binary_batch, python_batch, write_archive, write_folder
 
 from mercer.datasets import batches
-from mercer.datasets.batches import BATCHES, find_store, read_store
+from mercer.datasets.batches import BATCHES, find_batches, read_batches
 
 N = 4
 FORMATS = {
@@ -54,7 +54,7 @@ def test_what_is_written_is_read(tmp_path, images, labels, kind, place):
     else:
         write_folder(tmp_path / (folder if place == "folder" else "."), files)
     for part, n in (("train", 5 * N), ("test", N)):
-        X, y = read_store(find_store(tmp_path, part), part)
+        X, y = read_batches(find_batches(tmp_path, part), part)
         np.testing.assert_array_equal(X, images[:n])
         np.testing.assert_array_equal(y, labels[:n])
         assert X.flags.c_contiguous
@@ -64,7 +64,7 @@ def test_what_is_written_is_read(tmp_path, images, labels, kind, place):
 def test_columns_first(tmp_path, images, labels):
     batch = python_batch(images[:N], labels[:N], order="F")
     write_folder(tmp_path, {"test_batch": batch})
-    X, _ = read_store(find_store(tmp_path, "test"), "test")
+    X, _ = read_batches(find_batches(tmp_path, "test"), "test")
     np.testing.assert_array_equal(X, images[:N])
 
 
@@ -83,24 +83,24 @@ def test_the_pickles_of_python_2(tmp_path, images, labels):
     )
     assert pickle.loads(batch, encoding="bytes")[b"data"].shape == (N, 3072)
     write_folder(tmp_path, {"test_batch": batch})
-    X, y = read_store(find_store(tmp_path, "test"), "test")
+    X, y = read_batches(find_batches(tmp_path, "test"), "test")
     np.testing.assert_array_equal(X, images[:N])
     np.testing.assert_array_equal(y, labels[:N])
 
 
 def test_binary_is_preferred(tmp_path, images, labels):
     write_folder(tmp_path, contents("python", images, labels))
-    assert find_store(tmp_path, "train").format is batches.PYTHON
+    assert find_batches(tmp_path, "train").format is batches.PYTHON
     write_folder(tmp_path, contents("binary", images, labels))
-    assert find_store(tmp_path, "train").format is batches.BINARY
+    assert find_batches(tmp_path, "train").format is batches.BINARY
 
 
 def test_batches_must_be_complete(tmp_path, images, labels):
     files = contents("binary", images, labels)
     del files["data_batch_3.bin"]
     write_folder(tmp_path, files)
-    assert find_store(tmp_path, "train") is None
-    assert find_store(tmp_path, "test") is not None
+    assert find_batches(tmp_path, "train") is None
+    assert find_batches(tmp_path, "test") is not None
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_binary_sizes_must_be_right(tmp_path, images, labels, change):
     write_folder(tmp_path, {"test_batch.bin": batch})
     match = rf"test_batch\.bin of .* must have 12292 bytes .*; it has {len(batch)}"
     with pytest.raises(ValueError, match=match):
-        read_store(find_store(tmp_path, "test"), "test")
+        read_batches(find_batches(tmp_path, "test"), "test")
 
 
 class Harm:
@@ -128,7 +128,7 @@ def test_pickles_cannot_call_anything(tmp_path):
     harm = {b"data": Harm(tmp_path / "harm"), b"labels": []}
     write_folder(tmp_path, {"test_batch": pickle.dumps(harm)})
     with pytest.raises(ValueError, match=r"asks for \w+\.mkdir, which a batch does"):
-        read_store(find_store(tmp_path, "test"), "test")
+        read_batches(find_batches(tmp_path, "test"), "test")
     assert not (tmp_path / "harm").exists()
 
 
@@ -163,7 +163,7 @@ def test_pickles_cannot_call_anything(tmp_path):
 def test_bad_pickles(tmp_path, batch, match):
     write_folder(tmp_path, {"test_batch": batch})
     with pytest.raises(ValueError, match=f"test_batch of .*{match}.*Replace the"):
-        read_store(find_store(tmp_path, "test"), "test")
+        read_batches(find_batches(tmp_path, "test"), "test")
 
 
 @pytest.mark.parametrize("keep", [0, 100, -1000])
@@ -172,18 +172,18 @@ def test_truncated_archives(tmp_path, images, labels, keep):
     write_archive(path, "cifar-10-batches-bin", contents("binary", images, labels))
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"cifar-10-binary\.tar\.gz is damaged, or"):
-        read_store(find_store(tmp_path, "train"), "train")
+        read_batches(find_batches(tmp_path, "train"), "train")
 
 
 def test_archives_of_something_else(tmp_path):
     path = tmp_path / "cifar-10-binary.tar.gz"
     write_archive(path, "cifar-100", {"train.bin": b"x"})
     with pytest.raises(ValueError, match="not the archive of that name"):
-        read_store(find_store(tmp_path, "train"), "train")
+        read_batches(find_batches(tmp_path, "train"), "train")
 
 
 def test_a_folder_in_the_place_of_a_batch(tmp_path):
     path = tmp_path / "cifar-10-binary.tar.gz"
     write_archive(path, "cifar-10-batches-bin/test_batch.bin", {"x": b"x"})
     with pytest.raises(ValueError, match="it has 0"):
-        read_store(find_store(tmp_path, "test"), "test")
+        read_batches(find_batches(tmp_path, "test"), "test")

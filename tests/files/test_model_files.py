@@ -29,7 +29,7 @@ from mercer.kernels import (
     Linear,
     Pairwise,
 )
-from mercer.kernels.expression import as_kernel
+from mercer.machines.base.machine import as_kernel
 from model_files import assert_same, toy_data
 
 skops_io = pytest.importorskip("skops.io")

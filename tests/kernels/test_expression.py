@@ -20,7 +20,7 @@ from mercer.kernels import (
     Sigmoid,
     parse,
 )
-from mercer.kernels.expression import KERNELS, KernelSyntaxError, as_kernel, to_text
+from mercer.kernels.expression import KERNELS, KernelSyntaxError, to_text
 
 r, k = RBF(gamma=2), Linear()
 
@@ -212,49 +212,3 @@ def test_the_caret_stands_below_text_of_several_lines():
         parse("linear\n\t+ rfb")
     _, shown, caret = str(raised.value).split("\n")
     assert shown[caret.index("^") :] == "rfb"
-
-
-SETTINGS = {"degree": 2, "gamma": 0.5, "coef0": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("linear", Linear()),
-        ("poly", Polynomial(2, 0.5, 1.0)),
-        (" rbf ", RBF(gamma=0.5)),
-        ("sigmoid", Sigmoid(0.5, 1.0)),
-        ("laplacian", Laplacian(0.5)),
-        ("chi2", Chi2(0.5)),
-        ("cosine", Cosine()),
-        ("additive_chi2", AdditiveChi2()),
-        ("intersection", Intersection()),
-        ("precomputed", Precomputed()),
-        ("rbf(gamma=0.1) + linear", RBF(0.1) + Linear()),
-        ("rbf()", RBF()),
-        (np.dot, Custom(np.dot)),
-    ],
-)
-def test_what_estimators_take(given, expected):
-    assert as_kernel(given, **SETTINGS).key() == expected.key()
-
-
-def test_what_estimators_refuse():
-    kernel = RBF(3.0)
-    assert as_kernel(kernel, **SETTINGS) is kernel
-    message = (
-        f"Unknown kernel 'rfb'. Did you mean 'rbf'? Known: {KNOWN}, chi2, "
-        "intersection, precomputed, or pass a Kernel or a function of two matrices."
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        as_kernel("rfb", **SETTINGS)
-    for wrong in (3, None, int, ["rbf"]):
-        with pytest.raises(TypeError, match="kernel must be a name or text, a Kernel"):
-            as_kernel(wrong, **SETTINGS)
-    with pytest.raises(KernelSyntaxError, match="never closed"):
-        as_kernel("rbf(gamma=2", **SETTINGS)
-
-
-def test_a_class_is_not_a_kernel():
-    with pytest.raises(TypeError, match=r"the class RBF, not a kernel: write RBF\(\)"):
-        as_kernel(RBF, degree=3, gamma=1.0, coef0=0.0)

@@ -1,5 +1,6 @@
-"""What all machines share after the fit."""
+"""What all machines share: the kernel that they take, and what a fit leaves."""
 
+import re
 import warnings
 
 import numpy as np
@@ -11,6 +12,21 @@ from sklearn.svm import SVC as TheirSVC
 from mercer import SVC, SVR, NuSVC
 from mercer.engines.cpu import small
 from mercer.engines.cpu.engine import CpuEngine
+from mercer.kernels import (
+    RBF,
+    AdditiveChi2,
+    Chi2,
+    Cosine,
+    Custom,
+    Intersection,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+from mercer.kernels.expression import KernelSyntaxError
+from mercer.machines.base.machine import as_kernel
 
 
 @pytest.fixture
@@ -128,3 +144,50 @@ def test_a_margin_that_is_no_more_than_rounding(overlapping, nu):
     texts = [str(w.message) for w in caught]
     assert any("Raise nu=1e-05" in text for text in texts) == (nu == 1e-5)
     assert len(texts) <= 1
+
+
+SETTINGS = {"degree": 2, "gamma": 0.5, "coef0": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("linear", Linear()),
+        ("poly", Polynomial(2, 0.5, 1.0)),
+        (" rbf ", RBF(gamma=0.5)),
+        ("sigmoid", Sigmoid(0.5, 1.0)),
+        ("laplacian", Laplacian(0.5)),
+        ("chi2", Chi2(0.5)),
+        ("cosine", Cosine()),
+        ("additive_chi2", AdditiveChi2()),
+        ("intersection", Intersection()),
+        ("precomputed", Precomputed()),
+        ("rbf(gamma=0.1) + linear", RBF(0.1) + Linear()),
+        ("rbf()", RBF()),
+        (np.dot, Custom(np.dot)),
+    ],
+)
+def test_what_estimators_take(given, expected):
+    assert as_kernel(given, **SETTINGS).key() == expected.key()
+
+
+def test_what_estimators_refuse():
+    kernel = RBF(3.0)
+    assert as_kernel(kernel, **SETTINGS) is kernel
+    message = (
+        "Unknown kernel 'rfb'. Did you mean 'rbf'? Known: linear, polynomial, poly, "
+        "rbf, laplacian, sigmoid, cosine, additive_chi2, chi2, intersection, "
+        "precomputed, or pass a Kernel or a function of two matrices."
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        as_kernel("rfb", **SETTINGS)
+    for wrong in (3, None, int, ["rbf"]):
+        with pytest.raises(TypeError, match="kernel must be a name or text, a Kernel"):
+            as_kernel(wrong, **SETTINGS)
+    with pytest.raises(KernelSyntaxError, match="never closed"):
+        as_kernel("rbf(gamma=2", **SETTINGS)
+
+
+def test_a_class_is_not_a_kernel():
+    with pytest.raises(TypeError, match=r"the class RBF, not a kernel: write RBF\(\)"):
+        as_kernel(RBF, degree=3, gamma=1.0, coef0=0.0)

@@ -6,7 +6,7 @@ import pytest
 
 import mercer
 from mercer.runtime.docstrings import fill_entries
-from mercer.runtime.validation import stores_parameters
+from mercer.runtime.validation import stores_parameters, stores_parameters_of
 
 
 class Model:
@@ -92,3 +92,22 @@ def test_arguments_are_stored_as_the_signature_says():
             Machine(**wrong)
     with pytest.raises(TypeError, match="positional"):
         Machine(1, 2, 3)
+
+
+def test_arguments_of_another_class_are_stored_too():
+    class Machine:
+        @stores_parameters
+        def __init__(self, a, b=2, *, c=3): ...
+
+    class Other(Machine):
+        @stores_parameters_of(Machine, "c")
+        def __init__(self, *, d=4): ...
+
+    assert vars(Other(1)) == {"a": 1, "b": 2, "d": 4}
+    assert vars(Other(1, 5, d=6)) == {"a": 1, "b": 5, "d": 6}
+    assert str(inspect.signature(Other)) == "(a, b=2, *, d=4)"
+    for wrong in ({}, {"a": 1, "c": 4}):
+        with pytest.raises(TypeError, match=r"Other.__init__\(\): "):
+            Other(**wrong)
+    with pytest.raises(TypeError, match="positional"):
+        Other(1, 2, 3)

@@ -186,3 +186,18 @@ def test_an_error_on_shared_values_only_is_raised(digits, monkeypatch, place):
     search = GridSearchCV(SVC(gamma=0.05), {"C": [1]}, cv=2)
     with pytest.raises(RuntimeError, match=r"C=1 on split 0 fails on shared.*KeyErr"):
         search.fit(*digits)
+
+
+def test_an_error_in_a_kernel_of_shared_values_only_is_raised(digits, monkeypatch):
+    bound, calls = SVC._bound, []
+
+    def broken_at_first(machine, valid):
+        calls.append(valid)
+        if len(calls) == 1:
+            raise KeyError("nobody expects it")
+        return bound(machine, valid)
+
+    monkeypatch.setattr(SVC, "_bound", broken_at_first)
+    search = GridSearchCV(SVC(gamma=0.05), {"C": [1]}, cv=2)
+    with pytest.raises(RuntimeError, match=r"C=1 on split 0 fails on shared.*KeyErr"):
+        search.fit(*digits)

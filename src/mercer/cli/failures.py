@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -23,6 +24,7 @@ __all__ = [
     "PoorAnswer",
     "UsageFailure",
     "first_line",
+    "needed",
     "reporting",
     "tell",
 ]
@@ -64,6 +66,14 @@ class ModelFailure(Failure):
     code = MODEL
 
 
+def needed(package: str, otherwise: str) -> Any:
+    """Return a package; if it is not installed, fail and say ``otherwise``."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise UsageFailure(otherwise) from error
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of an error, without advice on further lines."""
     return next(iter(str(error).splitlines()), type(error).__name__)
@@ -91,7 +101,8 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
             except Failure as failure:
                 message, code = str(failure), failure.code
             except KeyboardInterrupt:
-                message, code = "interrupted. No file was left half-written.", 130
+                message = "interrupted. No file was left half-written."
+                code = INTERRUPTED
             except BrokenPipeError:  # whoever reads our output has closed the pipe
                 raise
             except (ImportError, OSError) as error:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 from sklearn import metrics
 
-from mercer.cli.failures import UsageFailure
+from mercer.cli.failures import needed
 from mercer.cli.printing import to_csv, to_json
 from mercer.cli.scores import Verdict, to_text
 
@@ -56,13 +54,11 @@ def _roc(verdict: Verdict) -> str:
 
 
 def _figures(verdict: Verdict, ending: str) -> dict[str, bytes]:
-    try:
-        import_module("matplotlib")
-    except ImportError as error:
-        raise UsageFailure(
-            "figures need matplotlib. Install it: pip install matplotlib, or do "
-            "without figures: --plots none."
-        ) from error
+    needed(
+        "matplotlib",
+        "figures need matplotlib. Install it: pip install matplotlib, or do without "
+        "figures: --plots none.",
+    )
     # This import is slow, and the other commands do not need it.
     from mercer.plots import HeatMapDisplay, PredictionErrorDisplay, RocCurvesDisplay
     from mercer.plots.rendering import figure_bytes

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.failures import UsageFailure
+from mercer.cli.failures import UsageFailure, needed
 from mercer.cli.grids import DIGITS, Grid, written
 
 __all__ = ["check_figure", "search_figure", "search_table"]
@@ -96,13 +95,11 @@ def check_figure(path: Path, grid: Grid | None) -> None:
         raise UsageFailure(
             f"--figure {path} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}."
         )
-    try:
-        import_module("matplotlib")
-    except ImportError as error:
-        raise UsageFailure(
-            "--figure needs matplotlib. Install it: pip install matplotlib, or leave "
-            "--figure out."
-        ) from error
+    needed(
+        "matplotlib",
+        "--figure needs matplotlib. Install it: pip install matplotlib, or leave "
+        "--figure out.",
+    )
 
 
 def search_figure(found: dict[str, Any], ending: str) -> bytes:

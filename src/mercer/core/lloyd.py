@@ -131,10 +131,7 @@ def assign(
 
     Return the number of samples in doubt; their indices are written to ``doubtful``.
     """
-    largest = 0.0
-    for c in range(len(c_norm)):
-        largest = max(largest, c_norm[c])
-    largest = math.sqrt(largest)
+    largest = math.sqrt(max(0.0, c_norm.max()))
     count = 0
     for r in range(len(rows)):
         i = rows[r]
@@ -148,12 +145,18 @@ def assign(
         root = math.sqrt(x_norm[i])
         error = relative_error * (root + largest) * (root + largest)
         labels[i] = label
-        upper[i] = math.sqrt(max(x_norm[i] + best + error, 0.0))
-        lower[i] = math.sqrt(max(x_norm[i] + second - error, 0.0))
+        upper[i], lower[i] = _bounds(x_norm[i], best, second, error)
         if second - best <= 2.0 * error:
             doubtful[count] = i
             count += 1
     return count
+
+
+@jit
+def _bounds(x_norm, best, second, error):
+    """Return the upper and the lower bound from squared distances less ``x_norm``."""
+    upper = math.sqrt(max(x_norm + best + error, 0.0))
+    return upper, math.sqrt(max(x_norm + second - error, 0.0))
 
 
 @jit
@@ -185,10 +188,7 @@ def settle(
     need the product with their own centre: it brings the upper bound up to date, which
     then often lies below the lower bound again.
     """
-    largest = 0.0
-    for c in range(len(c_norm)):
-        largest = max(largest, c_norm[c])
-    largest = math.sqrt(largest)
+    largest = math.sqrt(max(0.0, c_norm.max()))
     count = 0
     for r in range(len(rows)):
         i = rows[r]
@@ -211,8 +211,7 @@ def settle(
             elif value < second:
                 second = value
         labels[i] = label
-        upper[i] = math.sqrt(max(x_norm[i] + best + error, 0.0))
-        lower[i] = math.sqrt(max(x_norm[i] + second - error, 0.0))
+        upper[i], lower[i] = _bounds(x_norm[i], best, second, error)
         if second - best <= 2.0 * error:
             doubtful[count] = i
             count += 1
@@ -233,14 +232,9 @@ def decide(
     ``X`` (m, d) holds the samples of ``rows``, in the same order.
     """
     for r in range(len(rows)):
-        x = X[r]
         best, second, label = np.inf, np.inf, 0
         for c in range(len(centers)):
-            center = centers[c]
-            value = 0.0
-            for j in range(len(x)):
-                difference = np.float64(x[j]) - center[j]
-                value += difference * difference
+            value = _squared_difference(X[r], centers[c])
             if value < best:
                 second, best, label = best, value, c
             elif value < second:
@@ -255,17 +249,22 @@ def decide(
 def nearest(X: NDArray, centers: NDArray, labels: NDArray):
     """Write the nearest centre of each sample, by differences in double precision."""
     for i in range(len(X)):
-        x = X[i]
         best = np.inf
         for c in range(len(centers)):
-            center = centers[c]
-            value = 0.0
-            for j in range(len(x)):
-                difference = np.float64(x[j]) - center[j]
-                value += difference * difference
+            value = _squared_difference(X[i], centers[c])
             if value < best:
                 best = value
                 labels[i] = c
+
+
+@jit
+def _squared_difference(x, center):
+    """Return the squared distance in double precision."""
+    total = 0.0
+    for j in range(len(x)):
+        difference = np.float64(x[j]) - center[j]
+        total += difference * difference
+    return total
 
 
 @jit

@@ -208,7 +208,6 @@ def minimise_shared_pairs(
     and whether the solver stalled because a step was too small to change ``beta``.
     """
     n_kernels, n = F.shape
-    m = len(beta)
     d, a, b, moved = (
         np.empty(n_kernels), np.empty(n_kernels), np.empty(n_kernels),
         np.empty(n_kernels),
@@ -238,17 +237,7 @@ def minimise_shared_pairs(
                 w, Kk = d[k], K[k, ri]
                 for r in range(n):
                     Ki[r] += w * Kk[r]
-        Gi = f[ri] + c[i]
-        j, best = np.int64(-1), 0.0
-        for v in np.arange(m):
-            if group[v] == g and beta[v] > lo[v] and v != i:
-                r = row[v]
-                violation = f[r] + c[v] - Gi
-                if violation > 0.0:
-                    bend = diag[ri] + diag[r] - 2.0 * Ki[r]
-                    gain = violation * violation / max(bend, TINY)
-                    if gain > best:
-                        j, best = v, gain
+        j = _second_of_pair(c, lo, row, group, beta, f, Ki, diag, i, g)
         if j < 0:
             return n_iter, gap, True
         rj = row[j]
@@ -295,3 +284,21 @@ def _first_of_pair(c, lo, hi, row, group, beta, f):
             gap, i, g = most - least, at, group[first]
         first = v
     return i, g, gap
+
+
+@jit
+def _second_of_pair(c, lo, row, group, beta, f, Ki, diag, i, g):
+    """Return the variable of the group whose step gains most, or -1 if none gains."""
+    ri = row[i]
+    Gi = f[ri] + c[i]
+    j, best = np.int64(-1), 0.0
+    for v in np.arange(len(beta)):
+        if group[v] == g and beta[v] > lo[v] and v != i:
+            r = row[v]
+            violation = f[r] + c[v] - Gi
+            if violation > 0.0:
+                bend = diag[ri] + diag[r] - 2.0 * Ki[r]
+                gain = violation * violation / max(bend, TINY)
+                if gain > best:
+                    j, best = v, gain
+    return j

@@ -42,7 +42,6 @@ from mercer.core.smo import (
 )
 
 __all__ = [
-    "MOST_FOR_ROUNDING",
     "SAFETY",
     "Chains",
     "OwnBlocks",
@@ -54,6 +53,7 @@ __all__ = [
     "add_products",
     "begin_at",
     "betas",
+    "closer_goal",
     "collect_weights",
     "column",
     "ends_of",
@@ -482,6 +482,12 @@ def is_spoilt(gap: float, error: float, goal: float, tol: float):
 
 
 @jit
+def closer_goal(error: float, tol: float):
+    """Return a smaller gap, which makes up for rounding errors, or 0 if none can."""
+    return tol - 2.5 * error if 2.5 * error <= MOST_FOR_ROUNDING * tol else 0.0
+
+
+@jit
 def solve_chains(
     K: NDArray,
     diag: NDArray,
@@ -553,11 +559,10 @@ def solve_chains(
                 )
                 error = _rounding_error(own, sampled, exact, row, beta, f)
                 is_lost = is_spoilt(gap, error, goal, tol[k])
-                if not is_lost or not 2.5 * error <= MOST_FOR_ROUNDING * tol[k]:
+                closer = closer_goal(error, tol[k])
+                if not is_lost or not closer > 0.0:
                     break
-                # A smaller gap makes up for larger rounding errors.
-                is_lost = False
-                goal = tol[k] - 2.5 * error
+                is_lost, goal = False, closer
             holds = holds_bounds_and_sums(lo, hi, start, group, beta)
             results.n_iter[k, c] = steps
             certificate = results.certificate[k, c]

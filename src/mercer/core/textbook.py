@@ -366,13 +366,7 @@ def _widest(problem, beta, f):
 
     If there is no such pair, the gap is -inf and the indices are -1.
     """
-    p, lo, hi, row, group = (
-        problem.p,
-        problem.lo,
-        problem.hi,
-        problem.row,
-        problem.group,
-    )
+    p, lo, hi, _, row, group = problem
     gap, i, j = -np.inf, -1, -1
     least, most, up, low = np.inf, -np.inf, -1, -1
     for t in range(len(p)):
@@ -395,13 +389,7 @@ def _groups(problem, beta, f):
     If no pair of a group can move, at least one of the two indices is -1.  If a group
     has no variables, both are.
     """
-    p, lo, hi, row, group = (
-        problem.p,
-        problem.lo,
-        problem.hi,
-        problem.row,
-        problem.group,
-    )
+    p, lo, hi, _, row, group = problem
     n_groups = group[-1] + 1
     first = np.zeros(n_groups, dtype=np.int64)
     stop_at = np.zeros(n_groups, dtype=np.int64)

@@ -12,7 +12,7 @@ from mercer.machines.one_class import OneClassSVM
 from mercer.machines.svc import SVC
 from mercer.machines.svr import SVR
 from mercer.runtime.public import public
-from mercer.runtime.validation import fit_method, stores_parameters
+from mercer.runtime.validation import fit_method, stores_parameters_of
 
 __all__ = ["DaskOneClassSVM", "DaskSVC", "DaskSVR"]
 
@@ -112,31 +112,10 @@ class DaskSVC(OnCluster, SVC):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters
+    @stores_parameters_of(SVC, "device")
     def __init__(
         self,
-        C: float = 1.0,
-        kernel: Any = "rbf",
         *,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        multiclass: str = "ovo",
-        decode: str = "auto",
-        code: Any = None,
-        probability: bool = False,
-        class_weight: dict | str | None = None,
-        positive_weight: Any = 1.0,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        max_iter: int = -1,
-        shrinking: bool = True,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        n_jobs: int | None = None,
-        verbose: bool | int = False,
-        random_state: Any = None,
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,
@@ -197,24 +176,10 @@ class DaskSVR(OnCluster, SVR):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters
+    @stores_parameters_of(SVR, "device")
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        max_iter: int = -1,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        verbose: bool | int = False,
-        random_state: Any = None,
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,
@@ -262,23 +227,10 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters
+    @stores_parameters_of(OneClassSVM, "device")
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        nu: float = 0.5,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        max_iter: int = -1,
-        shrinking: bool = True,
-        n_jobs: int | None = None,
-        verbose: bool | int = False,
-        random_state: Any = None,
         client: Any = None,
         working_set: int | str = "auto",
         max_restores: int = 3,

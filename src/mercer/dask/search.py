@@ -11,14 +11,13 @@ from concurrent.futures import CancelledError
 from typing import Any, ClassVar
 
 import joblib
-import numpy as np
 from distributed import Client, KilledWorker, as_completed, get_worker
 
 from mercer import selection
 from mercer.dask.clients import HasClient
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.runtime.public import public
-from mercer.runtime.validation import stores_parameters
+from mercer.runtime.validation import stores_parameters_of
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
@@ -173,23 +172,8 @@ class GridSearchCV(_OnCluster, selection.GridSearchCV):
         "client": "no_validation",
     }
 
-    @stores_parameters
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        cache_size: float | str = "auto",
-        client: Any = None,
-    ): ...
+    @stores_parameters_of(selection.GridSearchCV)
+    def __init__(self, *, client: Any = None): ...
 
 
 @public("mercer.dask")
@@ -219,22 +203,5 @@ class RandomizedSearchCV(_OnCluster, selection.RandomizedSearchCV):
         "client": "no_validation",
     }
 
-    @stores_parameters
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        n_iter: int = 10,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        cache_size: float | str = "auto",
-        client: Any = None,
-    ): ...
+    @stores_parameters_of(selection.RandomizedSearchCV)
+    def __init__(self, *, client: Any = None): ...

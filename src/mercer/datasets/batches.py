@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mercer.datasets.places import REPLACE, find_file
 from mercer.datasets.result import Arrays
 
-__all__ = ["ARCHIVE", "BATCHES", "Store", "find_store", "read_store"]
+__all__ = ["ARCHIVE", "BATCHES", "BatchFiles", "find_batches", "read_batches"]
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE
@@ -46,36 +46,36 @@ BINARY = Format("cifar-10-batches-bin", ".bin", ARCHIVE)
 PYTHON = Format("cifar-10-batches-py", "", "cifar-10-python.tar.gz")
 
 
-class Store(NamedTuple):
+class BatchFiles(NamedTuple):
     """A folder of batches, or an archive of them, and the format of the batches."""
 
     path: Path
     format: Format
 
 
-def find_store(place: Path, part: str) -> Store | None:
-    """Return the store in a folder that has all batches of a part, or None."""
+def find_batches(place: Path, part: str) -> BatchFiles | None:
+    """Return the batches of a part, if a folder has all of them, or None."""
     for kind in (BINARY, PYTHON):
         for folder in (place, place / kind.folder):
             names = [name + kind.ending for name in BATCHES[part]]
             if all((folder / name).is_file() for name in names):
-                return Store(folder, kind)
+                return BatchFiles(folder, kind)
         archive = find_file([kind.archive], [place])
         if archive:
-            return Store(archive, kind)
+            return BatchFiles(archive, kind)
     return None
 
 
-def read_store(store: Store, part: str) -> Arrays:
+def read_batches(files: BatchFiles, part: str) -> Arrays:
     """Read all batches of a part: images (n, 32, 32, 3) and labels."""
-    names = [name + store.format.ending for name in BATCHES[part]]
-    decode = _decode_binary if store.format is BINARY else _decode_python
-    if store.path.is_dir():
-        contents = [(store.path / name).read_bytes() for name in names]
+    names = [name + files.format.ending for name in BATCHES[part]]
+    decode = _decode_binary if files.format is BINARY else _decode_python
+    if files.path.is_dir():
+        contents = [(files.path / name).read_bytes() for name in names]
     else:
-        contents = _members(store.path, [f"{store.format.folder}/{n}" for n in names])
+        contents = _members(files.path, [f"{files.format.folder}/{n}" for n in names])
     batches = [
-        decode(content, f"{name} of {store.path}")
+        decode(content, f"{name} of {files.path}")
         for content, name in zip(contents, names, strict=True)
     ]
     planes = np.concatenate([pixels for pixels, _ in batches])

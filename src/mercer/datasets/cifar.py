@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch
 
-from mercer.datasets.batches import ARCHIVE, BINARY, Store, find_store, read_store
+from mercer.datasets.batches import (
+    ARCHIVE,
+    BINARY,
+    BatchFiles,
+    find_batches,
+    read_batches,
+)
 from mercer.datasets.checks import check_choice
 from mercer.datasets.download import Remote, fetch
 from mercer.datasets.parts import SUBSETS, check_part, read_npz, read_parts
@@ -120,19 +126,19 @@ def _part(part: str, full: bool, download: bool) -> Arrays:
             images, labels = read_npz(packed, part)
             n_images = N_PER_CLASS[part] * len(CLASSES)
             return check_part(images, labels, (n_images, *IMAGE), packed)
-        store = find_store(folder, part)
-        if store:
-            return _from_batches(store, part, full)
+        files = find_batches(folder, part)
+        if files:
+            return _from_batches(files, part, full)
     if not download:
         raise FileNotFoundError(_absent(part, full))
     (archive,) = fetch([REMOTE], "CIFAR-10")
-    return _from_batches(Store(archive, BINARY), part, full)
+    return _from_batches(BatchFiles(archive, BINARY), part, full)
 
 
-def _from_batches(store: Store, part: str, full: bool) -> Arrays:
+def _from_batches(files: BatchFiles, part: str, full: bool) -> Arrays:
     """Read a part from its batches; all of it, or the first images of each class."""
-    images, labels = read_store(store, part)
-    check_part(images, labels, (N_IMAGES[part], *IMAGE), store.path)
+    images, labels = read_batches(files, part)
+    check_part(images, labels, (N_IMAGES[part], *IMAGE), files.path)
     if full:
         return images, labels
     (rows,) = per_class_split(labels, (N_PER_CLASS[part],), shuffle=False)

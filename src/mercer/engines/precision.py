@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import Solution, is_feasible
-from mercer.core.stacked import MOST_FOR_ROUNDING, SAFETY
+from mercer.core.stacked import SAFETY, closer_goal
 from mercer.engines.cpu.certificates import are_spoilt, settle, to_solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.engine import TaskSpec
 
 __all__ = [
-    "MOST_FOR_ROUNDING",
     "SAFETY",
     "Arithmetic",
     "solve_to_certificates",
@@ -72,9 +71,9 @@ def solve_to_certificates(
     """Solve the tasks of some problems, and certify the solutions."""
     work.solve(SAFETY * tol)
     errors = work.errors()
-    if are_spoilt(tasks, errors, tol) and 2.5 * errors.max() <= MOST_FOR_ROUNDING * tol:
-        # A smaller gap makes up for larger rounding errors.
-        work.solve(tol - 2.5 * errors.max())
+    closer = closer_goal(errors.max(), tol)
+    if are_spoilt(tasks, errors, tol) and closer > 0:
+        work.solve(closer)
         errors = work.errors()
     if work.is_single and errors.max() <= LARGEST_ERROR * tol and not work.is_custom:
         errors = settle(tasks, errors, tol, work.solve, work.exact)

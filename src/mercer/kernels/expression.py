@@ -31,13 +31,19 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels import base, dot, given, histogram, radial
+from mercer.kernels import base, dot, histogram, radial
 from mercer.kernels.base import Kernel
 from mercer.kernels.tokens import KernelSyntaxError, Token, Tokens, quoted
 from mercer.kernels.views import is_named, unknown_name
 from mercer.runtime.public import public
 
-__all__ = ["KernelSyntaxError", "as_kernel", "parse", "to_text"]
+__all__ = [
+    "KERNELS",
+    "KernelSyntaxError",
+    "parse",
+    "to_text",
+    "unknown_kernel",
+]
 
 KERNELS: dict[str, type[Kernel]] = {
     "linear": dot.Linear,
@@ -189,7 +195,7 @@ class _Parser(Tokens):
 
     def _call(self, name: Token) -> Kernel:
         if name.text not in KERNELS:
-            self.fail(name, f"{_unknown(name.text)}.")
+            self.fail(name, f"{unknown_kernel(name.text)}.")
         values: dict[str, float | str] = {}
         if opened := self.accept("("):
             while self.token.kind != "end" and self.token.text != ")":
@@ -268,7 +274,8 @@ def _defaults(kind: type[Kernel]) -> dict[str, Any]:
     return kind().get_params(deep=False)
 
 
-def _unknown(name: str) -> str:
+def unknown_kernel(name: str) -> str:
+    """Say that no kernel has this name, and which names there are."""
     close = get_close_matches(name.lower(), KERNELS, n=1)
     close = [OTHER_NAMES[name.lower()]] if name.lower() in OTHER_NAMES else close
     hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -332,30 +339,3 @@ def _view_text(columns: Any) -> str:
     index = np.asarray(columns)
     index = np.flatnonzero(index) if index.dtype == bool else index
     return f"[{', '.join(map(str, index.tolist()))}]"
-
-
-def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> Kernel:
-    """Turn what estimators take as ``kernel`` into a kernel.
-
-    A plain name takes its parameters from the arguments, an expression from its text.
-    """
-    if isinstance(kernel, Kernel):
-        return kernel
-    if callable(kernel) and not isinstance(kernel, type):
-        return given.Custom(kernel)
-    other = "a Kernel or a function of two matrices"
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        name = kernel.__name__
-        raise TypeError(f"kernel is the class {name}, not a kernel: write {name}().")
-    if not isinstance(kernel, str):
-        raise TypeError(f"kernel must be a name or text, {other}; got {kernel!r}.")
-    name = kernel.strip()
-    if name == "precomputed":
-        return given.Precomputed()
-    if name in KERNELS:
-        values = {"degree": degree, "gamma": gamma, "coef0": coef0}
-        takes = _defaults(KERNELS[name])
-        return KERNELS[name](**{key: v for key, v in values.items() if key in takes})
-    if name.isidentifier():
-        raise ValueError(f"{_unknown(name)}, precomputed, or pass {other}.")
-    return parse(kernel)

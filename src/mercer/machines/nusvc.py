@@ -15,7 +15,7 @@ from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, stores_parameters
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["NuSVC"]
 
@@ -125,25 +125,6 @@ class NuSVC(KernelClassifier):
         verbose: bool | int = False,
         random_state: Any = None,
     ): ...
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of the upper bounds, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return nu_svc(sides, weight, self.nu)

@@ -13,7 +13,7 @@ from mercer.machines.base.classifier import KernelClassifier
 from mercer.machines.base.machine import UNBOUNDED
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method, stores_parameters
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["SVC"]
 
@@ -211,26 +211,6 @@ class SVC(KernelClassifier):
         verbose: bool | int = False,
         random_state: Any = None,
     ): ...
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel. Single precision
-            stays single.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, min(self.C, UNBOUNDED) * weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from mercer.core.problem import DualProblem, epsilon_svr, nu_svr
 from mercer.machines.base.machine import UNBOUNDED, SingleMachine
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
+from mercer.runtime.validation import stores_parameters, takes_card_arrays
 
 __all__ = ["SVR", "KernelRegressor", "NuSVR"]
 
@@ -26,25 +26,6 @@ class KernelRegressor(RegressorMixin, SingleMachine):
         **SingleMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
     }
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; the kernel matrix for a precomputed kernel.
-        y : array of shape (n_samples,)
-            The values.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C, one for each sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     @takes_card_arrays
     def predict(self, X: Any) -> NDArray:

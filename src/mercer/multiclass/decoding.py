@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances_argmin
 
+from mercer.core.tiles import ranges
 from mercer.multiclass.codes import one_vs_rest
 from mercer.runtime.threads import one_blas_thread
 
@@ -69,8 +70,7 @@ def _pairs(n_classes: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _in_parts(n_rows: int, n_pairs: int) -> list[slice]:
     """Divide rows so that tables of all pairs stay small."""
-    step = max(1, PART // n_pairs)
-    return [slice(first, first + step) for first in range(0, n_rows, step)]
+    return ranges(0, n_rows, max(1, PART // n_pairs), even=False)
 
 
 def count_pair_votes(is_positive: NDArray, n_classes: int) -> NDArray:

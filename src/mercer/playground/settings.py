@@ -12,7 +12,8 @@ from typing import Any
 
 import mercer
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import KERNELS, as_kernel, parse, to_text
+from mercer.kernels.expression import KERNELS, parse, to_text
+from mercer.machines.base.machine import as_kernel
 from mercer.playground import messages
 from mercer.playground.messages import Refusal
 

@@ -129,11 +129,15 @@ class BarsDisplay(Display):
             if values_format:
                 texts = [format(value, values_format) for value in self.values[k]]
                 ax.bar_label(bars, texts, padding=3, fontsize="small")
-        ax.set_yticks(range(n_names), self.names)
-        ax.invert_yaxis()  # the first name is on top
+        self._label(ax, xlabel, title)
         ax.margins(x=0.12)
         ax.axvline(0.0, color="black", lw=0.8)
-        ax.set(xlabel=xlabel, title=title)
         if self.sets is not None:
             self._legend_beside()
         return self
+
+    def _label(self, ax: Any, xlabel: str | None, title: str | None) -> None:
+        """Write the names beside the lines, the first name on top."""
+        ax.set_yticks(range(len(self.names)), self.names)
+        ax.invert_yaxis()
+        ax.set(xlabel=xlabel, title=title)

@@ -89,10 +89,8 @@ class DotsDisplay(BarsDisplay):
                     va="center",
                     fontsize="small",
                 )
-        ax.set_yticks(range(n_names), self.names)
-        ax.invert_yaxis()  # the first name is on top
+        self._label(ax, xlabel, title)
         ax.grid(axis="both", alpha=0.3)
-        ax.set(xlabel=xlabel, title=title)
         if self.sets is not None:
             self.figure_.legend(
                 handles=self.dots_, loc="outside lower center", ncols=min(n_sets, 3)

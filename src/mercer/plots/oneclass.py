@@ -178,8 +178,7 @@ class OneClassDisplay(Display):
             )
             ax.plot([], [], "k-", linewidth=1.6, label="boundary, f = 0")
         self._scatter(ax, size)
-        ax.set(xlabel=self.labels[0], ylabel=self.labels[1], title=title)
-        ax.set(xlim=self.plane.limits(0), ylim=self.plane.limits(1))
+        self.plane.frame(ax, self.labels, title)
         if legend:
             self._legend_beside()
         return self

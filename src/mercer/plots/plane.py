@@ -62,6 +62,11 @@ class Plane(NamedTuple):
         """Return the ends of an axis."""
         return float(self[axis][0]), float(self[axis][-1])
 
+    def frame(self, ax: Any, labels: tuple[str, str], title: str | None) -> None:
+        """Let axes show the whole grid, and name them."""
+        ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
+        ax.set(xlim=self.limits(0), ylim=self.limits(1))
+
 
 def final_step(estimator: Any) -> Any:
     """Return the last step of a pipeline; return any other estimator as it is."""

@@ -196,8 +196,7 @@ class DecisionRegionsDisplay(Display):
             self.points_ = scatter_classes(ax, self.points, self.y, self.classes, size)
         if self.support is not None:
             self.free_, self.bound_ = mark_support(ax, self.support, size)
-        ax.set(xlabel=self.labels[0], ylabel=self.labels[1], title=title)
-        ax.set(xlim=self.plane.limits(0), ylim=self.plane.limits(1))
+        self.plane.frame(ax, self.labels, title)
         if legend and ax.get_legend_handles_labels()[0]:
             self._legend_beside()
         return self

@@ -45,6 +45,7 @@ __all__ = [
     "like",
     "refuse_other_things",
     "stores_parameters",
+    "stores_parameters_of",
     "takes_card_arrays",
     "things",
     "to_host",
@@ -108,6 +109,46 @@ def stores_parameters(init: Callable[..., None]) -> Callable[..., None]:
         vars(self).update(kwargs)
 
     return store
+
+
+def stores_parameters_of(
+    kind: type, *without: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate ``__init__`` so that it takes the parameters of another class, too.
+
+    The parameters that ``without`` names are left out. Those that ``__init__`` adds are
+    keywords.
+
+    >>> class Machine:
+    ...     @stores_parameters
+    ...     def __init__(self, C: float = 1.0, *, tol: float = 1e-3): ...
+    >>> class Other:
+    ...     @stores_parameters_of(Machine, "tol")
+    ...     def __init__(self, *, client: object = None): ...
+    >>> vars(Other(10))
+    {'C': 10, 'client': None}
+    """
+
+    def taking(init: Callable[..., None]) -> Callable[..., None]:
+        me, *own = inspect.signature(init).parameters.values()
+        _, *theirs = inspect.signature(kind.__init__).parameters.values()  # type: ignore[misc]
+        taken = [p for p in theirs if p.name not in without]
+        signature = inspect.Signature([me, *taken, *own])
+
+        @wraps(init)
+        def store(self: Any, *args: Any, **kwargs: Any) -> None:
+            try:
+                given = signature.bind(self, *args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{init.__qualname__}(): {error}") from None
+            given.apply_defaults()
+            _, *values = given.arguments.items()
+            vars(self).update(values)
+
+        store.__signature__ = signature  # type: ignore[attr-defined]
+        return store
+
+    return taking
 
 
 def validate_data(

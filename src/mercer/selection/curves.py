@@ -17,7 +17,7 @@ from mercer.engines.cpu.engine import CpuEngine
 from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import num_samples, safe_indexing
-from mercer.selection.candidates import MACHINES, Request
+from mercer.selection.candidates import MACHINES, Request, weight_name
 from mercer.selection.evaluation import Evaluation, bar_of
 from mercer.selection.search import GridSearchCV
 
@@ -225,8 +225,8 @@ def svm_path(
         keeps_models=True,
     )
     candidates = [{"C": float(C)} for C in values]
-    models = _models(request, candidates, n_jobs, verbose, "svm_path")
-    return [_point(C["C"], models[c, 0]) for c, C in enumerate(candidates)]
+    fitted = _fitted(request, candidates, n_jobs, verbose, "svm_path")
+    return [_point(C["C"], fitted[c, 0][0]) for c, C in enumerate(candidates)]
 
 
 def _point(C: float, model: Any) -> PathPoint:
@@ -244,21 +244,19 @@ def _point(C: float, model: Any) -> PathPoint:
     )
 
 
-def _models(
+def _fitted(
     request: Request,
     candidates: list[dict[str, Any]],
     n_jobs: int | None,
     verbose: int,
     name: str,
-) -> dict[tuple[int, int], Any]:
-    """Return fitted models by candidate and split."""
+) -> dict[tuple[int, int], tuple[Any, Any]]:
+    """Return fitted models and their test samples, by candidate and split."""
     total = len(candidates) * len(request.splits)
     with bar_of(name, total, verbose) as bar, CpuEngine(n_jobs) as engine:
         evaluation = Evaluation(request, engine, bar)
         evaluation.run(candidates)
-    for model, _ in evaluation.models.values():
-        vars(model).pop("_known", None)
-    return {key: model for key, (model, _) in evaluation.models.items()}
+    return evaluation.models
 
 
 @public("mercer.selection")
@@ -325,19 +323,14 @@ def cross_val_decision(
         )
     fit_params = {}
     if sample_weight is not None:
-        is_alone = not hasattr(estimator, "steps")
-        name = "" if is_alone else f"{estimator.steps[-1][0]}__"
-        fit_params[f"{name}sample_weight"] = sample_weight
+        fit_params[weight_name(estimator)] = sample_weight
     request = Request(
         clone(estimator), X, y, splits, None, fit_params, {}, False, "raise",
         cache_size, keeps_models=True,
     )  # fmt: skip
-    with bar_of("cross_val_decision", len(splits), verbose) as bar:
-        with CpuEngine(n_jobs) as engine:
-            evaluation = Evaluation(request, engine, bar)
-            evaluation.run([{}])
-        found = [evaluation.models[0, k] for k in range(len(splits))]
-        answers = [getattr(model, method)(X_test) for model, X_test in found]
+    fitted = _fitted(request, [{}], n_jobs, verbose, "cross_val_decision")
+    found = [fitted[0, k] for k in range(len(splits))]
+    answers = [getattr(model, method)(X_test) for model, X_test in found]
     _check_classes([model for model, _ in found], y, method)
     order = np.argsort(tests)
     return np.concatenate(answers)[order]

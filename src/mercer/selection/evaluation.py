@@ -204,8 +204,7 @@ class Evaluation:
                         bound[key] = machine._bound(fold.valid)[0][0]
                     kernel = bound[key]
                 except Exception as error:
-                    reason = f"the kernel cannot be used: {told(error)}"
-                    self.fit_alone(c, number, reason)
+                    self.fit_again(c, number, error, "the kernel cannot be used")
                     continue
                 unit = units.setdefault(kernel.key(), Unit(samples, kernel))
                 model = copy(machine)
@@ -515,12 +514,14 @@ class Evaluation:
             or entry.is_coarse
         )
 
-    def fit_again(self, c: int, split: int, failure: Exception) -> None:
+    def fit_again(
+        self, c: int, split: int, failure: Exception, what: str = "the fit fails"
+    ) -> None:
         """Fit a candidate on its own after the fit on shared values has failed."""
         if isinstance(failure, NotPrecise | MemoryError):
             self.fit_alone(c, split, str(failure) or "memory ran out")
             return
-        self.fit_alone(c, split, f"the fit fails: {told(failure)}")
+        self.fit_alone(c, split, f"{what}: {told(failure)}")
         if not self.results[c, split].get("fit_error"):
             # A mistake of the user would make the fit on its own fail as well.
             raise RuntimeError(

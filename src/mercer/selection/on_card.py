@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, certify, is_feasible
-from mercer.core.stacked import MOST_FOR_ROUNDING, SAFETY, is_spoilt
+from mercer.core.stacked import SAFETY, closer_goal, is_spoilt
 from mercer.engines.cuda.card import Card
 from mercer.engines.cuda.operand import CardOperand
 from mercer.engines.cuda.pair import whole_gram
@@ -179,12 +179,12 @@ def _solve(solver: PairSolver, gram: SharedGram, problems: Sequence[_Problem]) -
             gap = _certify(problems[k], int(n_iter[k]), error)
             if not is_spoilt(gap, error, goals[k], tol):
                 continue
-            if not 2.5 * error <= MOST_FOR_ROUNDING * tol:
+            closer = closer_goal(error, tol)
+            if not closer > 0:
                 _, _, _, course, e, c = problems[k]
                 course.results.certificate[e, c, 3] = -1.0
             elif not is_last:
-                # A smaller gap makes up for larger rounding errors.
-                goals[k] = tol - 2.5 * error
+                goals[k] = closer
                 again.append(k)
         pending = np.array(again, dtype=np.intp)
         if not again:

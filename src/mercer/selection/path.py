@@ -443,7 +443,7 @@ def is_coarse(course: Course, entry: Entry) -> bool:
 
 
 def decide(course: Course, entries: list[Entry], *, on_train: bool = False) -> None:
-    """Let machines of a course know their decision values, but for the bias.
+    """Let machines of a course know their decision values, without the bias.
 
     The kernel values of a block with the new samples are multiplied with the
     coefficients of all machines in which the block takes part.

@@ -6,30 +6,26 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from inspect import signature
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from sklearn import model_selection
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from mercer.engines.cpu.engine import CpuEngine
-from mercer.machines.base.machine import KernelMachine
+from mercer.machines.base.machine import CACHE_SIZE, KernelMachine
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import (
     BaseLibSVM,
     BaseSearchCV,
-    Interval,
     MultimetricScorer,
-    StrOptions,
     check_method_params,
     insert_error_scores,
     warn_or_raise_about_fit_failures,
 )
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import all_or_nothing
+from mercer.runtime.validation import all_or_nothing, stores_parameters_of
 from mercer.selection.bar import Bar
 from mercer.selection.candidates import (
     LINEAR_MACHINES,
@@ -43,7 +39,6 @@ from mercer.selection.evaluation import Evaluation, bar_of
 
 __all__ = ["GridSearchCV", "RandomizedSearchCV", "Sharing"]
 
-_CACHE_SIZE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
 # Candidates that a warning names, for each reason.
 MOST_NAMED = 5
 
@@ -425,37 +420,11 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
 
     _parameter_constraints: ClassVar[dict] = {
         **model_selection.GridSearchCV._parameter_constraints,
-        "cache_size": _CACHE_SIZE,
+        "cache_size": CACHE_SIZE,
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        cache_size: float | str = "auto",
-    ):
-        super().__init__(
-            estimator,
-            param_grid,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.cache_size = cache_size
+    @stores_parameters_of(model_selection.GridSearchCV)
+    def __init__(self, *, cache_size: float | str = "auto"): ...
 
     def _searched(self) -> Any:
         return self.param_grid
@@ -502,41 +471,11 @@ class RandomizedSearchCV(SharedSearch, model_selection.RandomizedSearchCV):
 
     _parameter_constraints: ClassVar[dict] = {
         **model_selection.RandomizedSearchCV._parameter_constraints,
-        "cache_size": _CACHE_SIZE,
+        "cache_size": CACHE_SIZE,
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Any,
-        *,
-        n_iter: int = 10,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        cache_size: float | str = "auto",
-    ):
-        super().__init__(
-            estimator,
-            param_distributions,
-            n_iter=n_iter,
-            scoring=scoring,
-            n_jobs=n_jobs,
-            refit=refit,
-            cv=cv,
-            verbose=verbose,
-            pre_dispatch=pre_dispatch,
-            random_state=random_state,
-            error_score=error_score,
-            return_train_score=return_train_score,
-        )
-        self.cache_size = cache_size
+    @stores_parameters_of(model_selection.RandomizedSearchCV)
+    def __init__(self, *, cache_size: float | str = "auto"): ...
 
     def _searched(self) -> Any:
         return self.param_distributions

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.extmath import randomized_svd
 
 from mercer.images import HOG, Deskew
+from mercer.runtime.validation import stores_parameters
 from mercer.studies.published import Late
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "digit_features",
     "feature_words",
     "mean_distance",
-    "photo_features",
     "pixels",
 ]
 
@@ -54,11 +54,6 @@ def pixels(images: NDArray) -> NDArray[np.float32]:
 def digit_features() -> Pipeline:
     """Return the transformer that makes the features of the best model of digits."""
     return make_pipeline(Deskew("moments"), HOG(4, 3, 12, "L1-sqrt", True, True))
-
-
-def photo_features() -> HOG:
-    """Return the transformer that makes the features of the best model of photos."""
-    return HOG(8, 2, 18, "L1-sqrt", True, True)
 
 
 def mean_distance(X: NDArray) -> float:
@@ -117,10 +112,8 @@ class Compressed(TransformerMixin, BaseEstimator):
         Number of images, about, from which the components are found.
     """
 
-    def __init__(self, view: Any, n_components: int, n_images: int = 10_000):
-        self.view = view
-        self.n_components = n_components
-        self.n_images = n_images
+    @stores_parameters
+    def __init__(self, view: Any, n_components: int, n_images: int = 10_000): ...
 
     def fit(self, X: NDArray, y: Any = None) -> Compressed:
         """Fit the view to all images, and find the components."""

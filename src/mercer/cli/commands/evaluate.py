@@ -67,13 +67,8 @@ def evaluate(
 
     mercer evaluate iris.skops test.csv --out report --at-least 0.9
     """
-    if at_least is not None and math.isnan(at_least):
-        raise UsageFailure("--at-least must be a number; got nan.")
-    if at_least is not None and at_least > 1:
-        raise UsageFailure(
-            f"--at-least {at_least:g} cannot be reached: accuracy and R2 are at most "
-            "1. Give a number such as 0.9."
-        )
+    if at_least is not None:
+        _check_least(at_least)
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
@@ -111,6 +106,16 @@ def evaluate(
     name, value = verdict.headline
     if at_least is not None and not value >= at_least:
         raise PoorAnswer(f"{name} {value:.4f} is below --at-least {at_least:g}.")
+
+
+def _check_least(at_least: float) -> None:
+    if math.isnan(at_least):
+        raise UsageFailure("--at-least must be a number; got nan.")
+    if at_least > 1:
+        raise UsageFailure(
+            f"--at-least {at_least:g} cannot be reached: accuracy and R2 are at most "
+            "1. Give a number such as 0.9."
+        )
 
 
 def _check_folder(folder: Path, names: Iterable[str], force: bool) -> None:

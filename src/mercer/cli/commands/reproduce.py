@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from mercer.cli.failures import (
     INTERRUPTED,
     PoorAnswer,
     UsageFailure,
+    needed,
     reporting,
     tell,
 )
@@ -119,13 +119,11 @@ def reproduce(
 def _check_packages() -> None:
     """Refuse before any work, if a package that draws the page is missing."""
     for name in ("jinja2", "matplotlib"):
-        try:
-            import_module(name)
-        except ImportError as error:
-            raise UsageFailure(
-                f"mercer reproduce needs the package {name}, which is not installed. "
-                f"Install it: pip install {name}"
-            ) from error
+        needed(
+            name,
+            f"mercer reproduce needs the package {name}, which is not installed. "
+            f"Install it: pip install {name}",
+        )
 
 
 def _make_folder(out: Path) -> None:

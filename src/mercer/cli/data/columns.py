@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema, as_numbers
 from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.runtime.user_warnings import warn_user
 
 __all__ = ["ChosenColumns", "assemble", "choose", "warn_of_order"]
 
@@ -116,10 +116,9 @@ def _target_for(
 
 def warn_of_order(source: str) -> None:
     """Warn that columns cannot be matched by name."""
-    warnings.warn(
+    warn_user(
         f"{source} has no column names. Its columns are taken to be in the order of "
-        "the model's features.",
-        stacklevel=2,
+        "the model's features."
     )
 
 

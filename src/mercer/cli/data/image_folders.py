@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.data.loaded import ImageForm, LoadedData, ReadOptions, Schema, Target
 from mercer.cli.data.sources import Source
-from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.failures import DataFailure, UsageFailure, needed
 
 __all__ = ["read_images"]
 
@@ -26,12 +25,7 @@ WHITE = {"I": 65535.0, "I;16": 65535.0, "I;16B": 65535.0, "I;16L": 65535.0}
 def read_images(source: Source, how: ReadOptions) -> LoadedData:
     """Read the images of a folder, as rows of pixels from 0 to 1."""
     folder = source.path
-    try:
-        pillow = import_module("PIL.Image")
-    except ImportError as error:
-        raise UsageFailure(
-            "images need Pillow. Install it: pip install pillow."
-        ) from error
+    pillow = needed("PIL.Image", "images need Pillow. Install it: pip install pillow.")
     files, labels = _find(folder)
     if labels is None and how.needs_target:
         raise DataFailure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,18 @@ from numpy.typing import NDArray
 from mercer.cli.data.columns import assemble, choose
 from mercer.cli.data.loaded import LoadedData, ReadOptions, Target, as_numbers, as_whole
 from mercer.cli.data.sources import Source
-from mercer.cli.failures import DataFailure, UsageFailure
+from mercer.cli.failures import DataFailure, needed
 
 __all__ = ["read_parquet"]
 
 
 def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
     """Read a table; an error names the row, from 1, and the column."""
-    try:
-        arrow = import_module("pyarrow")
-        parquet = import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise UsageFailure(
-            f"{source} is a Parquet file, and reading it needs pyarrow. Install it: "
-            "pip install pyarrow."
-        ) from error
+    missing = (
+        f"{source} is a Parquet file, and reading it needs pyarrow. Install it: "
+        "pip install pyarrow."
+    )
+    arrow, parquet = needed("pyarrow", missing), needed("pyarrow.parquet", missing)
     try:
         file = parquet.ParquetFile(source.path)
         names = list(file.schema_arrow.names)

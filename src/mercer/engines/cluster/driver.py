@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mercer.core.choice import choose_set, room_for
 from mercer.core.problem import DualProblem, is_feasible, layout
 from mercer.core.smo import minimise_pairs
+from mercer.core.stacked import SAFETY, closer_goal
 from mercer.engines.cluster.carrier import Carrier
 from mercer.engines.cluster.known_rows import KnownRows
 from mercer.engines.cluster.messages import (
@@ -43,7 +44,6 @@ from mercer.engines.cluster.messages import (
 )
 from mercer.engines.cpu.engine import CpuEngine
 from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.solve import MOST_FOR_ROUNDING, SAFETY
 
 __all__ = ["Driver", "Found", "WorkingSets", "plan_working_sets"]
 
@@ -310,10 +310,10 @@ class Driver:
         self._begin()
         self._run(self.tasks, SAFETY * tol)
         found = self._certify()
-        worst = max(one.error for one in found)
-        if self._spoilt(found) and 1.25 * worst <= MOST_FOR_ROUNDING * tol:
-            # A smaller gap makes up for larger rounding errors.
-            self._run(self._spoilt(found), tol - 1.25 * worst)
+        # The error in a certificate is twice that of decision values.
+        closer = closer_goal(0.5 * max(one.error for one in found), tol)
+        if self._spoilt(found) and closer > 0:
+            self._run(self._spoilt(found), closer)
             found = self._certify()
         if self._spoilt(found) and not self._precise:
             self._precise = True

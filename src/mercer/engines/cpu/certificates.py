@@ -89,7 +89,7 @@ def are_spoilt(tasks: list[Task], errors: NDArray, tol: float) -> bool:
 
 
 def is_spoilt(task: Task, error: float, tol: float) -> bool:
-    """Tell whether a task is solved, but for its rounding errors."""
+    """Tell whether a task is solved, apart from its rounding errors."""
     return task.done and task.gap + 2.0 * error > tol
 
 

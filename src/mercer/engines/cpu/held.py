@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.tiles import close_gaps, mirror
+from mercer.core.tiles import close_gaps, mirror, ranges
 from mercer.engines.cpu.pair import SINGLE_ERROR, Frame, Framed, Operand
 from mercer.engines.cpu.tiles import Tiles
 from mercer.kernels.base import Kernel
@@ -347,14 +347,13 @@ class HeldGram:
 
     def _compute(self, size: int) -> None:
         """Compute all values, in a new matrix."""
-        n, step = len(self), self.strip
+        n = len(self)
         matrix = np.empty((size, size), dtype=self._rows.dtype)
-        for a in range(0, n, step):
-            b = min(a + step, n)
-            left = self._rows.rows(slice(a, b))
-            values = self._tiles.alone(left, self._rows.rows(slice(0, b)))
-            matrix[a:b, :a] = values[:, :a]
-            matrix[:a, a:b] = values[:, :a].T
+        for rows in ranges(0, n, self.strip, even=False):
+            a, left = rows.start, self._rows.rows(rows)
+            values = self._tiles.alone(left, self._rows.rows(slice(0, rows.stop)))
+            matrix[rows, :a] = values[:, :a]
+            matrix[:a, rows] = values[:, :a].T
             mirror(values[:, a:], matrix, a, a)
         matrix[range(n), range(n)] = self.diag
         self._square.values = matrix

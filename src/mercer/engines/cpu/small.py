@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.core.stacked import Solutions, Specs, ends_of, room_for, solve_stacked
-from mercer.core.tiles import mirror
+from mercer.core.tiles import mirror, ranges
 from mercer.engines.cpu.certificates import are_convex
 from mercer.engines.cpu.pair import Operand, TilePair, scratch_of_thread
 from mercer.engines.cpu.tiles import Tiles, Weights
@@ -192,9 +192,9 @@ def whole_matrix(kernel: Kernel, X: Any) -> NDArray[np.float64]:
     # Where other programs are at work, a second thread of BLAS would come late, and the
     # product of a millisecond would take fifty.
     with one_blas_thread():
-        for first in range(0, n, ROWS_OF_TILE):
-            left = operand.rows(slice(first, min(first + ROWS_OF_TILE, n)))
-            mirror(tiles(left, operand.rows(slice(first, n))), K, first, first)
+        for rows in ranges(0, n, ROWS_OF_TILE, even=False):
+            right = operand.rows(slice(rows.start, n))
+            mirror(tiles(operand.rows(rows), right), K, rows.start, rows.start)
     np.fill_diagonal(K, kernel.diagonal(operand))
     return K
 

@@ -44,17 +44,12 @@ from mercer.engines.cpu.tiles import (
     plan_tiles,
 )
 from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
-from mercer.engines.precision import (
-    MOST_FOR_ROUNDING,
-    SAFETY,
-    solve_to_certificates,
-)
+from mercer.engines.precision import SAFETY, solve_to_certificates
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import call_function
 from mercer.runtime.threads import Threads
 
 __all__ = [
-    "MOST_FOR_ROUNDING",
     "MOST_STEPS",
     "SAFETY",
     "SOLVERS",

@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import DualProblem, Solution
 from mercer.core.stacked import Specs, betas, column, taken
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.tiles import (
     Weights,
     from_pair_layout,
@@ -99,6 +100,15 @@ def _one_after_the_other(parts: list[DualProblem]) -> DualProblem:
     if len(parts) == 1:
         return parts[0]
     return DualProblem(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def _as_counts(weight: NDArray, given: NDArray) -> NDArray:
+    """Return the weights of samples in a sigmoid, which counts as the machine does.
+
+    A probability of one half is then where the machine decides. Only the ratio of the
+    sides' weights matters for that: the samples are as many as they were ``given``.
+    """
+    return weight * (given[weight > 0].sum() / weight.sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -247,47 +257,10 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         else:
             order = np.argsort(y, kind="stable")
             starts = np.searchsorted(y[order], np.arange(len(classes) + 1)).tolist()
-        folds = deal_out(y, seed) if self._is_calibrated() else None
-        positive = self._positive_weights(len(classes), code.shape[1])
         blocks, counts = self._members(code, is_by_pair, is_whole=len(starts) == 2)
-        stop_block = np.cumsum(counts)
-        sizes = np.add.reduceat(np.diff(starts)[blocks], stop_block - counts)
-        # Problems of the machines, and of their folds, each portion by portion.
-        n_sets = 1 if folds is None else 1 + N_FOLDS
-        first = np.empty((code.shape[1], n_sets), dtype=np.int64)
-        parts: list[DualProblem] = []
-        weights, so_far = [], 0
-        for some in _portions(sizes):
-            own_blocks = slice((stop_block - counts)[some][0], stop_block[some][-1])
-            rows, begin = samples_of(order, starts, blocks[own_blocks], counts[some])
-            machine = np.repeat(np.arange(code.shape[1])[some], sizes[some])
-            sides = code[y[rows], machine]
-            own = weight[rows] * np.where(sides > 0, positive[machine], 1.0)
-            self._check_tasks(sides, own, begin)
-            parts.append(self._problems(sides, own, begin))
-            if folds is not None:
-                # A sample without weight does not count, but has a decision value.
-                parts += [
-                    self._problems(sides, own * (folds[rows] != k), begin)
-                    for k in range(N_FOLDS)
-                ]
-                # Sigmoids count samples as the machine does, so that a probability of
-                # one half is where the machine decides. Only the ratio of the sides'
-                # weights matters for that: the samples are as many as they were.
-                for v, w in pairwise(begin.tolist()):
-                    part = own[v:w]
-                    total = given[rows[v:w]][part > 0].sum()
-                    weights.append(part * (total / part.sum()))
-            for k in range(n_sets):
-                first[some, k] = so_far + begin[:-1]
-                so_far += int(begin[-1])
-        specs = Specs(
-            _one_after_the_other(parts),
-            first.ravel(),
-            (first + sizes[:, None]).ravel(),
-            blocks,
-            np.repeat(stop_block - counts, n_sets),
-            np.repeat(stop_block, n_sets),
+        folds = deal_out(y, seed) if self._is_calibrated() else None
+        specs, shares = self._stated(
+            y, weight, code, order, starts, blocks, counts, folds
         )
         return ClassifierPlan(
             specs=specs,
@@ -299,9 +272,63 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             targets=y,
             code=code,
             folds=folds,
-            weights=tuple(weights),
+            weights=tuple(_as_counts(own, given[rows]) for rows, own in shares),
             **self._common(valid, bound),
         )
+
+    def _stated(
+        self,
+        y: NDArray[np.intp],
+        weight: NDArray,
+        code: NDArray,
+        order: NDArray[np.intp],
+        starts: list[int],
+        blocks: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        folds: NDArray[np.intp] | None,
+    ) -> tuple[Specs, list[tuple[NDArray[np.intp], NDArray]]]:
+        """Return the problems of the machines, and of their folds, portion by portion.
+
+        ``blocks`` has the blocks of all machines, ``counts`` how many each machine has.
+        If there are folds, the list has the samples of each machine, and their weights
+        in it.
+        """
+        n_classes, n_machines = code.shape
+        positive = self._positive_weights(n_classes, n_machines)
+        stop_block = np.cumsum(counts)
+        sizes = np.add.reduceat(np.diff(starts)[blocks], stop_block - counts)
+        n_sets = 1 if folds is None else 1 + N_FOLDS
+        first = np.empty((n_machines, n_sets), dtype=np.int64)
+        parts: list[DualProblem] = []
+        shares, so_far = [], 0
+        for some in _portions(sizes):
+            own_blocks = slice((stop_block - counts)[some][0], stop_block[some][-1])
+            rows, begin = samples_of(order, starts, blocks[own_blocks], counts[some])
+            machine = np.repeat(np.arange(n_machines)[some], sizes[some])
+            sides = code[y[rows], machine]
+            own = weight[rows] * np.where(sides > 0, positive[machine], 1.0)
+            self._check_tasks(sides, own, begin)
+            parts.append(self._problems(sides, own, begin))
+            if folds is not None:
+                # A sample without weight does not count, but has a decision value.
+                parts += [
+                    self._problems(sides, own * (folds[rows] != k), begin)
+                    for k in range(N_FOLDS)
+                ]
+                ends = begin.tolist()
+                shares += [(rows[v:w], own[v:w]) for v, w in pairwise(ends)]
+            for k in range(n_sets):
+                first[some, k] = so_far + begin[:-1]
+                so_far += int(begin[-1])
+        specs = Specs(
+            _one_after_the_other(parts),
+            first.ravel(),
+            (first + sizes[:, None]).ravel(),
+            blocks,
+            np.repeat(stop_block - counts, n_sets),
+            np.repeat(stop_block, n_sets),
+        )
+        return specs, shares
 
     @staticmethod
     def _members(
@@ -357,7 +384,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _keep_support(self, plan: ClassifierPlan, machines: Sequence[Solution]) -> None:
         """Store the union of support vectors, class by class, and the coefficients."""
-        X, y, n_classes = plan.X, plan.targets, len(plan.classes)
+        y, n_classes = plan.targets, len(plan.classes)
         is_by_pair = self.multiclass == "ovo" and n_classes > 2
         coef = np.zeros((n_classes - 1 if is_by_pair else len(machines), len(y)))
         specs = Specs.of(plan.machines)
@@ -380,16 +407,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 own_row = np.repeat(np.arange(len(specs))[some], sizes[some])
             coef[own_row, rows] = values
         used = np.flatnonzero(coef.any(axis=0))
-        self.support_ = used[np.argsort(y[used], kind="stable")].astype(np.int32)
-        labels = y[self.support_]
-        self.n_support_ = np.bincount(labels, minlength=n_classes).astype(np.int32)
-        if plan.is_matrix:
-            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
-        else:
-            self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = coef[:, self.support_]
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+        support = used[np.argsort(y[used], kind="stable")]
+        n_support = np.bincount(y[support], minlength=n_classes)
+        self._hold(plan, support, n_support, coef)
 
     def _check_internals(self) -> None:
         super()._check_internals()
@@ -493,8 +513,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return self.classes_[self._winners(X, decode)]
         self._validate_for_predict(X)  # names a wrong value by its row in all of X
         winners = [
-            self._winners(safe_indexing(X, slice(first, first + step)), decode)
-            for first in range(0, n, step)
+            self._winners(safe_indexing(X, some), decode)
+            for some in ranges(0, n, step, even=False)
         ]
         return self.classes_[np.concatenate(winners)]
 

@@ -14,8 +14,8 @@ from mercer.engines.cpu.products import GivenProduct, GramProduct
 from mercer.engines.cpu.tiles import given_budget
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, with_names
-from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Custom, Pairwise, Precomputed
+from mercer.machines.base.machine import as_kernel
 from mercer.runtime.validation import (
     QUIET,
     as_dense,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real
 from operator import is_not
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,7 +40,7 @@ from mercer.engines.cpu.tiles import (
 from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
 from mercer.kernels.base import Kernel, seen_by, with_names
 from mercer.kernels.dot import Linear
-from mercer.kernels.expression import as_kernel
+from mercer.kernels.expression import KERNELS, parse, unknown_kernel
 from mercer.kernels.given import Custom, Precomputed, call_function
 from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
@@ -55,6 +55,7 @@ from mercer.runtime.validation import (
     as_in_fit,
     check_finite,
     check_square,
+    fit_method,
     frozen,
     is_numeric,
     refuse_other_things,
@@ -62,7 +63,15 @@ from mercer.runtime.validation import (
     validate_samples,
 )
 
-__all__ = ["UNBOUNDED", "KernelMachine", "SingleMachine", "Validated"]
+__all__ = [
+    "CACHE_SIZE",
+    "KERNEL_PARAMETERS",
+    "UNBOUNDED",
+    "KernelMachine",
+    "SingleMachine",
+    "Validated",
+    "as_kernel",
+]
 
 # What prediction derives from the support vectors of each machine, beside the arrays
 # that it was derived from.  It is not a part of the machine: files do without it.
@@ -85,6 +94,46 @@ class Validated(NamedTuple):
     y: Any
     learnt: dict[str, Any]  #: fitted attributes that the checks have found
     views: Any  #: groups of columns that the data name
+
+
+#: The values that ``cache_size`` may have.
+CACHE_SIZE = [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")]
+#: The values that the parameters of a named kernel may have.
+KERNEL_PARAMETERS: dict[str, list] = {
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [
+        StrOptions({"scale", "auto"}),
+        Interval(Real, 0.0, None, closed="left"),
+    ],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+}
+
+
+def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> Kernel:
+    """Turn what estimators take as ``kernel`` into a kernel.
+
+    A plain name takes its parameters from the arguments, an expression from its text.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel) and not isinstance(kernel, type):
+        return Custom(kernel)
+    other = "a Kernel or a function of two matrices"
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        raise TypeError(f"kernel is the class {name}, not a kernel: write {name}().")
+    if not isinstance(kernel, str):
+        raise TypeError(f"kernel must be a name or text, {other}; got {kernel!r}.")
+    name = kernel.strip()
+    if name == "precomputed":
+        return Precomputed()
+    if name in KERNELS:
+        values = {"degree": degree, "gamma": gamma, "coef0": coef0}
+        takes = KERNELS[name]().get_params(deep=False)
+        return KERNELS[name](**{key: v for key, v in values.items() if key in takes})
+    if name.isidentifier():
+        raise ValueError(f"{unknown_kernel(name)}, precomputed, or pass {other}.")
+    return parse(kernel)
 
 
 class _Refined:
@@ -123,18 +172,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "kernel": [str, callable, Kernel],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [
-            StrOptions({"scale", "auto"}),
-            Interval(Real, 0.0, None, closed="left"),
-        ],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_PARAMETERS,
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "shrinking": ["boolean"],
         "n_jobs": [Integral, None],
@@ -151,7 +192,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
 
     #: private attributes that a fit may set
     _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse"})
-    #: samples, recognised by identity, and their decision values but for the bias
+    #: samples, recognised by identity, and their decision values without the bias
     _known: ClassVar[Sequence[tuple[Any, NDArray]]] = ()
 
     @abstractmethod
@@ -199,7 +240,28 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """
         return to_sklearn(self)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    @fit_method
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The samples; the kernel matrix for a precomputed kernel, or a list of them
+            if there are several kernels. Single precision stays single.
+        y : array of shape (n_samples,)
+            The classes, or the values.
+        sample_weight : array of shape (n_samples,), default=None
+            Factors of C, one for each sample; of the upper bounds of the coefficients
+            if there is no C.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         plan = self._plan(X, y, sample_weight)
         found = self._solve(plan)
         self._keep(plan, found)
@@ -262,6 +324,21 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         machines = found.solutions[:: plan.per_machine]
         self.intercept_ = column(machines, "bias")
         return machines
+
+    def _hold(
+        self, plan: Any, support: NDArray, n_support: NDArray, coef: NDArray
+    ) -> None:
+        """Store support vectors, given the coefficients of all samples in rows."""
+        X = plan.X
+        self.support_ = support.astype(np.int32)
+        self.n_support_ = n_support.astype(np.int32)
+        if plan.is_matrix:
+            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
+        else:
+            self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = coef[:, self.support_]
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and model files hold final numbers, not what they are computed from.
@@ -592,19 +669,11 @@ class SingleMachine(KernelMachine):
         return machines
 
     def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
-        X, row = plan.X, plan.specs[0].problem.row
-        entries = [(row, machines[0].beta)]
-        weights = coefficient_matrix(X.shape[0], entries).toarray()
+        entries = [(plan.specs[0].problem.row, machines[0].beta)]
+        weights = coefficient_matrix(plan.X.shape[0], entries).toarray()
         # A sample above and below the tube at once counts by the difference.
-        self.support_ = np.flatnonzero(weights).astype(np.int32)
-        if plan.is_matrix:
-            self.support_vectors_ = np.empty((0, 0), dtype=X.dtype)
-        else:
-            self.support_vectors_ = X[self.support_]
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = weights[self.support_].T.copy()
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+        support = np.flatnonzero(weights)
+        self._hold(plan, support, np.array([len(support)]), weights.T)
 
     def _weights(self) -> Weights:
         matrix = sparse.csr_array(self.dual_coef_.T)

@@ -15,7 +15,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,9 +28,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from mercer.kernels.base import Kernel, with_names
-from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
 from mercer.kernels.views import views_of
+from mercer.machines.base.machine import KERNEL_PARAMETERS, as_kernel
 from mercer.runtime.progress import EVERY, log, speak_up
 from mercer.runtime.scikit_learn import (
     Interval,
@@ -69,12 +69,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the classifiers with ``partial_fit``."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [
-            StrOptions({"scale", "auto"}),
-            Interval(Real, 0.0, None, closed="left"),
-        ],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_PARAMETERS,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "budget": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],

@@ -24,6 +24,7 @@ from mercer.kernels.pair import Samples
 from mercer.kernels.radial import RBF, Laplacian
 from mercer.kernels.views import views_of
 from mercer.machines.base.feature_space import FeatureSpace
+from mercer.machines.base.machine import CACHE_SIZE, KERNEL_PARAMETERS
 from mercer.machines.clusters.partition import FeatureSamples, Partition, work_bytes
 from mercer.machines.clusters.starts import make_starts
 from mercer.machines.clusters.tuning import Tuning, tune_gamma
@@ -32,7 +33,7 @@ from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
 __all__ = ["KernelKMeans"]
 
@@ -162,12 +163,11 @@ class KernelKMeans(
     _parameter_constraints: ClassVar[dict] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "kernel": [str, callable, Kernel],
+        **KERNEL_PARAMETERS,
         "gamma": [
             StrOptions({"scale", "auto", "tune"}),
             Interval(Real, 0, None, closed="left"),
         ],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
         "kernel_params": [dict, None],
         "normalize": ["boolean", StrOptions({"auto"})],
         "init": [
@@ -176,16 +176,14 @@ class KernelKMeans(
         ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "n_jobs": [Integral, None],
         "device": [str],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 8,
@@ -204,22 +202,7 @@ class KernelKMeans(
         device: str = "cpu",
         verbose: bool | int = False,
         random_state: Any = None,
-    ):
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.normalize = normalize
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-        self.random_state = random_state
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

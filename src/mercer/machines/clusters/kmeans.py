@@ -31,7 +31,7 @@ from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, validate_samples
+from mercer.runtime.validation import fit_method, stores_parameters, validate_samples
 
 __all__ = ["KMeans"]
 
@@ -130,6 +130,7 @@ class KMeans(
         "n_jobs": [Integral, None],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 8,
@@ -142,16 +143,7 @@ class KMeans(
         random_state: Any = None,
         copy_x: bool = True,
         n_jobs: int | None = None,
-    ):
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.copy_x = copy_x
-        self.n_jobs = n_jobs
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.products import GivenProduct, GramProduct
 from mercer.machines.clusters.lloyd import is_lower
 
@@ -229,10 +230,7 @@ class Seen:
     ):
         self._product = product
         self._rows = rows
-        self._parts = [
-            slice(first, min(first + at_once, len(rows)))
-            for first in range(0, len(rows), at_once)
-        ]
+        self._parts = ranges(0, len(rows), at_once, even=False)
         self._kept: NDArray | None = None
         self._degrees: NDArray | None = None
         self.weight = weight  #: degrees of the samples of the columns

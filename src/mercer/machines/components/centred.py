@@ -21,7 +21,7 @@ from mercer.runtime.scikit_learn import check_psd_eigenvalues
 __all__ = [
     "SMALL",
     "Decomposition",
-    "Settings",
+    "EigenSettings",
     "choose_solver",
     "decompose",
     "work_bytes",
@@ -42,7 +42,7 @@ LEAST_FOR_START = 100
 RANDOM = 2
 
 
-class Settings(NamedTuple):
+class EigenSettings(NamedTuple):
     """Parameters of a decomposition."""
 
     solver: str
@@ -82,7 +82,7 @@ def choose_solver(solver: str, n: int, k: int) -> str:
 
 
 def work_bytes(
-    settings: Settings, n: int, dtype: np.dtype, budget: int
+    settings: EigenSettings, n: int, dtype: np.dtype, budget: int
 ) -> tuple[int, int]:
     """Return the memory that arrays beside the matrix need, and what they may take.
 
@@ -114,7 +114,7 @@ def _centre(matrix: NDArray, means: NDArray) -> NDArray:
 
 def decompose(
     product: GramProduct | GivenProduct,
-    settings: Settings,
+    settings: EigenSettings,
     report: Callable[[str, float], Any],
 ) -> Decomposition:
     """Find the leading eigenvectors of the centred matrix, and their residuals."""
@@ -165,7 +165,7 @@ def _solve(
     formed: NDArray | None,
     times: eigen.Times,
     product: GramProduct | GivenProduct,
-    settings: Settings,
+    settings: EigenSettings,
     ended: Callable[[], bool],
 ) -> eigen.Eigen:
     n, dtype = product.n, product.dtype

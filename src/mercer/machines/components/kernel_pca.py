@@ -20,10 +20,11 @@ from mercer.engines.cpu.tiles import budget_bytes
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
 from mercer.kernels.views import views_of
+from mercer.machines.base.machine import CACHE_SIZE
 from mercer.machines.components.centred import (
     SMALL,
     Decomposition,
-    Settings,
+    EigenSettings,
     choose_solver,
     decompose,
     work_bytes,
@@ -33,7 +34,7 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, takes_card_arrays
+from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
 __all__ = ["KernelPCA"]
 
@@ -206,13 +207,11 @@ class KernelPCA(
         "n_jobs": [None, Integral],
         "device": [str],
         "preimage": [StrOptions({"ridge", "fixed-point"})],
-        "cache_size": [
-            StrOptions({"auto"}),
-            Interval(Real, 0, None, closed="neither"),
-        ],
+        "cache_size": CACHE_SIZE,
         "verbose": ["verbose"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_components: int | None = None,
@@ -236,27 +235,7 @@ class KernelPCA(
         preimage: str = "ridge",
         cache_size: float | str = "auto",
         verbose: bool | int = False,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.eigen_solver = eigen_solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.iterated_power = iterated_power
-        self.remove_zero_eig = remove_zero_eig
-        self.random_state = random_state
-        self.copy_X = copy_X
-        self.n_jobs = n_jobs
-        self.device = device
-        self.preimage = preimage
-        self.cache_size = cache_size
-        self.verbose = verbose
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,7 +265,7 @@ class KernelPCA(
         self.gamma_ = resolve_gamma(gamma, X)
         self.kernel_ = self._bound_kernel(X, self.gamma_, views)
         k = X.shape[0] if self.n_components is None else self.n_components
-        settings = Settings(
+        settings = EigenSettings(
             self.eigen_solver,
             min(X.shape[0], k),
             float(self.tol),
@@ -311,7 +290,7 @@ class KernelPCA(
             self._fit_ridge(X)
         return self
 
-    def _room(self, settings: Settings, X: Any) -> int:
+    def _room(self, settings: EigenSettings, X: Any) -> int:
         """Return the bytes for arrays beside the matrix, or refuse the budget."""
         n, budget = X.shape[0], budget_bytes(self.cache_size)
         needed, room = work_bytes(settings, n, X.dtype, budget)

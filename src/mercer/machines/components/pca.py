@@ -19,7 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, RealNotInt, StrOptions
-from mercer.runtime.validation import as_dense, fit_method, validate_data
+from mercer.runtime.validation import (
+    as_dense,
+    fit_method,
+    stores_parameters,
+    validate_data,
+)
 
 __all__ = ["PCA"]
 
@@ -100,16 +105,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "solver": [StrOptions({"auto", "svd", "eigh"})],
     }
 
+    @stores_parameters
     def __init__(
         self,
         n_components: float | None = None,
         *,
         whiten: bool = False,
         solver: str = "auto",
-    ):
-        self.n_components = n_components
-        self.whiten = whiten
-        self.solver = solver
+    ): ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,7 +184,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_count(self, n: int, d: int) -> None:
         k = self.n_components
-        if isinstance(k, Integral) and k > min(n, d):
+        if isinstance(k, Integral) and int(k) > min(n, d):
             raise ValueError(
                 f"n_components={k} must be between 0 and min(n_samples, n_features)="
                 f"{min(n, d)}. Use fewer, or None for all."

@@ -14,7 +14,7 @@ from mercer.machines.mkl.multi_kernel import MultiKernelMachine
 from mercer.machines.svc import SVC
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
-from mercer.runtime.validation import fit_method, stores_parameters
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["MKLClassifier"]
 
@@ -218,25 +218,6 @@ class MKLClassifier(MultiKernelMachine, KernelClassifier):
         verbose: bool | int = False,
         random_state: Any = None,
     ): ...
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
-        """Fit the machines and the weights.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; for precomputed kernels a list of matrices.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _problem(self, sides: NDArray, weight: NDArray) -> DualProblem:
         return c_svc(sides, self.C * weight)

@@ -21,7 +21,7 @@ from mercer.engines.cpu.solve import (
 )
 from mercer.engines.cpu.tiles import USUAL, WORKERS, Tiles, Tiling, divide
 from mercer.kernels.base import Kernel
-from mercer.machines.mkl.base import BaseGrams, Products, Solved
+from mercer.machines.mkl.grams import BaseGrams, Products, Solved
 from mercer.runtime.threads import Threads
 
 __all__ = ["GramsInMemory"]

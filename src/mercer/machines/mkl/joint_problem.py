@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.core.problem import Solution
 from mercer.engines.cpu.decompose import Task
 from mercer.engines.cpu.solve import MOST_STEPS, Settings, TaskSpec
-from mercer.machines.mkl.base import BaseGrams, Products, Solved
+from mercer.machines.mkl.grams import BaseGrams, Products, Solved
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.validation import check_finite
 

@@ -26,8 +26,8 @@ from mercer.engines.cpu.tiles import (
 )
 from mercer.engines.engine import Plan, TaskSpec
 from mercer.kernels.base import Definiteness, Kernel
-from mercer.machines.mkl.base import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.chunks import Iteration, by_chunks
+from mercer.machines.mkl.grams import BaseGrams, Solved, weighted_sum
 from mercer.machines.mkl.iterations import alternate, descend, solve_fixed
 from mercer.machines.mkl.joint_problem import SAFETY, JointProblem, JointSolution, Round
 from mercer.machines.mkl.pairs import minimise

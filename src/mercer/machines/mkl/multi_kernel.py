@@ -27,11 +27,10 @@ from mercer.engines.cpu.tiles import (
 from mercer.engines.engine import Plan, Settings, TaskSpec, all_of, engine_of
 from mercer.kernels.base import Kernel, Scaled, seen_by, with_names
 from mercer.kernels.dot import Linear
-from mercer.kernels.expression import as_kernel
 from mercer.kernels.given import Precomputed
-from mercer.machines.base.machine import KernelMachine, Validated
-from mercer.machines.mkl.base import BaseGrams, weighted_sum
+from mercer.machines.base.machine import KernelMachine, Validated, as_kernel
 from mercer.machines.mkl.given import GivenMatrices, check_matrices, check_new_matrices
+from mercer.machines.mkl.grams import BaseGrams, weighted_sum
 from mercer.machines.mkl.inmemory import GramsInMemory
 from mercer.machines.mkl.joint_problem import JointProblem, JointSolution
 from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, split

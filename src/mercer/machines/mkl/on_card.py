@@ -16,7 +16,7 @@ from mercer.engines.cuda.pair import parts, whole_gram
 from mercer.engines.cuda.products import gather, product_with
 from mercer.engines.cuda.whole import Member, PairSolver
 from mercer.kernels.base import Kernel
-from mercer.machines.mkl.base import BaseGrams, Products, Solved
+from mercer.machines.mkl.grams import BaseGrams, Products, Solved
 from mercer.runtime.threads import Threads
 
 __all__ = ["GramsOnCard", "has_room"]

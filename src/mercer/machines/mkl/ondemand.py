@@ -13,7 +13,7 @@ from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.solve import Progress, Settings, TaskSpec, solve_many
 from mercer.engines.cpu.tiles import Tiles, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.machines.mkl.base import (
+from mercer.machines.mkl.grams import (
     STRIP,
     BaseGrams,
     Products,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.core.choice import choose_set, room_for
 from mercer.core.mkl import minimise_shared_pairs
 from mercer.core.problem import Solution, certify
-from mercer.machines.mkl.base import Products, Solved
+from mercer.machines.mkl.grams import Products, Solved
 from mercer.machines.mkl.joint_problem import SAFETY, JointProblem, JointSolution, Round
 
 __all__ = ["minimise"]

@@ -15,7 +15,7 @@ from mercer.machines.mkl.multi_kernel import MultiKernelMachine
 from mercer.machines.svr import KernelRegressor
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
-from mercer.runtime.validation import fit_method, stores_parameters
+from mercer.runtime.validation import stores_parameters
 
 __all__ = ["MKLRegressor"]
 
@@ -133,25 +133,6 @@ class MKLRegressor(MultiKernelMachine, KernelRegressor):
         verbose: bool | int = False,
         random_state: Any = None,
     ): ...
-
-    @fit_method
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLRegressor:
-        """Fit the machine and the weights.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
-            The samples; for precomputed kernels a list of matrices.
-        y : array of shape (n_samples,)
-            The target values.
-        sample_weight : array of shape (n_samples,), default=None
-            Factors of C by sample.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y, sample_weight)
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
         return epsilon_svr(targets, self.C * weight, self.epsilon)

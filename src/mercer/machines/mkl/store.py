@@ -17,7 +17,7 @@ import numpy as np
 from mercer.engines.cpu.pair import Operand
 from mercer.engines.cpu.tiles import TILES_PART, budget_bytes, plan_tiles
 from mercer.kernels.base import Kernel
-from mercer.machines.mkl.base import BaseGrams
+from mercer.machines.mkl.grams import BaseGrams
 from mercer.machines.mkl.inmemory import GramsInMemory
 from mercer.machines.mkl.ondemand import GramsOnDemand
 from mercer.runtime.threads import Threads

@@ -16,7 +16,7 @@ from mercer.engines.engine import all_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.kernels.pair import squared_norms
-from mercer.machines.base.machine import UNBOUNDED
+from mercer.machines.base.machine import CACHE_SIZE, UNBOUNDED
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.online.held_machines import HeldMachines, most_held
 from mercer.machines.online.learning_steps import (
@@ -185,7 +185,7 @@ class OnlineSVC(StreamClassifier):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "fraction": [Interval(Real, 0.0, 1.0, closed="right")],
         "duplicates": [StrOptions({"skip", "add"})],
-        "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "cache_size": CACHE_SIZE,
         "batch_weight": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
     }

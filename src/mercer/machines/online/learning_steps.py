@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.core.lasvm import IN_TURN, NEAREST, WORST
+from mercer.core.tiles import ranges
 from mercer.engines.cpu.held import HeldGram, sample_keys
 from mercer.engines.cpu.solve import MOST_STEPS
 from mercer.kernels.base import Kernel
@@ -276,11 +277,11 @@ def _missing(
     violates, those that bound the intercept of a machine without free support vectors.
     """
     _, labels, _, keys = samples
-    step = machines.gram.strip
-    f = np.concatenate([
-        machines.products(samples.X[first : first + step], settings.n_jobs)
-        for first in range(0, len(labels), step)
-    ] or [np.zeros((0, machines.n_tasks))])  # fmt: skip
+    parts = ranges(0, len(labels), machines.gram.strip, even=False)
+    f = np.concatenate(
+        [machines.products(samples.X[part], settings.n_jobs) for part in parts]
+        or [np.zeros((0, machines.n_tasks))]
+    )
     n = len(machines)
     others = ~machines.holds(keys)
     worst, gap = np.zeros(len(labels)), 0.0

@@ -116,7 +116,7 @@ def compared(run: Run, n: int, kernel: str) -> Compared:
         "unique": 100 * share_alone(ova.model, data.X_test, data.y_test),
         "loss": percent(simplex.model.predict(data.X_test), data.y_test),
     }
-    # Without the models, which are large.
+    # The models are large, and are left out.
     kept = tuple(fitted._replace(model=None) for fitted in fits)
     return Compared(found, by_ova, by_printed, kept)
 

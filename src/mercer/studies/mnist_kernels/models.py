@@ -148,7 +148,7 @@ def scored(run: Run, label: str) -> Scored:
         model.set_params(tol=TIGHT)  # so that the gap of the final machines is small
     fitted = timed_fit(model, K, data.y)
     found = model.predict(K_test)
-    # Without the model, whose kernel matrix is large.
+    # The model is left out: its kernel matrix is large.
     kept = fitted._replace(model=None)
     return Scored(acc1, percent(found, data.y_test), found, kept)
 

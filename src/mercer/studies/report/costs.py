@@ -14,7 +14,7 @@ from statistics import median
 __all__ = ["expected_seconds"]
 
 MEASURED = Path(__file__).with_name("costs.json")
-# For steps of a kind of run that has not been measured.
+# The seconds that a step is expected to take if its kind of run was not measured.
 USUAL = 1.0
 
 

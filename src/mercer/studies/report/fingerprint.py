@@ -1,4 +1,4 @@
-"""A digest of everything that decides the results of a step, but for its settings."""
+"""A digest of what decides the results of a step, apart from its settings."""
 
 from __future__ import annotations
 
