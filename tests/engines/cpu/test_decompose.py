@@ -312,6 +312,25 @@ def test_kth_largest(values, data):
     k = data.draw(st.integers(1, len(values)))
     array = np.array(values)
     assert kth_largest(array, k) == sorted(values, reverse=True)[k - 1]
+
+
+@pytest.mark.parametrize("kind", ["spread", "equal", "zeros", "infinite", "tiny"])
+@pytest.mark.parametrize("n", [257, 5000])
+def test_kth_largest_of_many(kind, n):
+    rng = np.random.default_rng(n)
+    array = np.exp(rng.normal(scale=30.0, size=n))
+    if kind == "equal":
+        array = rng.choice([0.1, 0.3], size=n)
+    elif kind == "zeros":
+        array[rng.random(n) < 0.9] = 0.0
+    elif kind == "infinite":
+        array[:3] = np.inf
+    elif kind == "tiny":
+        array *= 1e-300
+    before, ranked = array.copy(), np.sort(array)[::-1]
+    for k in (1, 2, 3, 4, n // 3, n - 1, n):
+        assert kth_largest(array, k) == ranked[k - 1]
+    np.testing.assert_array_equal(array, before)
     assert sorted(array) == sorted(values)
 
 

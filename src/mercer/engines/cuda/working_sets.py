@@ -121,7 +121,7 @@ class _Problem:
         values, variables = np.moveaxis(card.to_host(found), -1, 0)
         values[..., 1] *= -1
         best = values.min(axis=1)
-        # Of equal ones the first variable counts, whichever block has found it.
+        # If several are equal, the first variable counts, whichever block has found it.
         variables[values != best[:, None]] = NOBODY
         return best[:, 0], -best[:, 1], variables.min(axis=1).astype(np.int64)
 
