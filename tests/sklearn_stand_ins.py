@@ -9,6 +9,7 @@ import sys
 import sklearn.decomposition
 import sklearn.model_selection
 import sklearn.svm
+import sklearn.svm._bounds
 
 import mercer
 import mercer.selection
@@ -27,6 +28,8 @@ STAND_INS = {
             "l1_min_c",
         ],
     ),
+    # The tests of l1_min_c take it from here.
+    sklearn.svm._bounds: (mercer, ["l1_min_c"]),
     sklearn.decomposition: (mercer, ["KernelPCA"]),
     sklearn.model_selection: (
         mercer.selection,
