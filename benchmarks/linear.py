@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import model_selection, svm
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from benchmarks.data import mnist
 from benchmarks.parts import Part, run_parts
@@ -39,6 +40,7 @@ __all__ = [
     "main",
     "objectives",
     "text_like",
+    "word_counts",
 ]
 
 # Tolerances of the fits that give lower bounds; the second where the first is too large
@@ -226,9 +228,42 @@ def text_like(options: argparse.Namespace) -> tuple[Any, NDArray]:
     return X, y
 
 
+def word_counts(options: argparse.Namespace) -> tuple[Any, NDArray]:
+    """Return twenty classes of documents that are weighted counts of their words.
+
+    A few words are in most documents and most words in few, as the law of Zipf has it;
+    a third of the words of a document follow the frequencies of its class.  Counts are
+    weighted by tf-idf, and documents have unit length.
+    """
+    rng = np.random.default_rng(1)
+    n, d = (400, 4000) if options.fast else (20_000, 50_000)
+    shares = 1.0 / np.arange(1, d + 1) ** 1.05
+    y = rng.choice(20, n, p=rng.dirichlet(np.full(20, 3.0)))
+    lengths = np.maximum(5, rng.lognormal(np.log(130), 0.6, n).astype(int))
+    rows = np.repeat(np.arange(n, dtype=np.int32), lengths)
+    # Words of topic 0 are common to all classes.
+    topic = np.where(rng.random(len(rows)) < 0.35, y[rows] + 1, 0)
+    words = np.empty(len(rows), dtype=np.int64)
+    for number in range(21):
+        own = shares * np.exp(rng.standard_normal(d)) if number else shares
+        chosen = np.flatnonzero(topic == number)
+        ends = np.cumsum(own) / own.sum()
+        words[chosen] = np.searchsorted(ends[:-1], rng.random(len(chosen)))
+    columns = rng.permutation(d).astype(np.int32)[words]
+    counts = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, d))
+    noise = np.where(rng.random(n) < 0.03, rng.integers(0, 20, n), y)
+    X = TfidfTransformer(sublinear_tf=True).fit_transform(counts.tocsr())
+    return sparse.csr_array(X), noise
+
+
 def sparse_text(options: argparse.Namespace) -> dict[str, Any]:
     """Twenty classes of sparse samples that are like text."""
     return compare(*text_like(options), "squared_hinge", options)
+
+
+def sparse_words(options: argparse.Namespace) -> dict[str, Any]:
+    """Twenty classes of documents with the frequencies of words in a language."""
+    return compare(*word_counts(options), "squared_hinge", options)
 
 
 def raw_pixels(options: argparse.Namespace) -> dict[str, Any]:
@@ -258,6 +293,7 @@ PARTS: dict[str, Part] = {
     "hinge": hinge,
     "many-rows": many_rows,
     "sparse": sparse_text,
+    "words": sparse_words,
     "two-classes": two_classes,
     "grid": grid,
     "raw-pixels": raw_pixels,

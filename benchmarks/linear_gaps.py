@@ -33,7 +33,14 @@ from sklearn import svm
 
 from benchmarks.cases import Case
 from benchmarks.data import load
-from benchmarks.linear import SkglmSVC, dense_rows, digits, objectives, text_like
+from benchmarks.linear import (
+    SkglmSVC,
+    dense_rows,
+    digits,
+    objectives,
+    text_like,
+    word_counts,
+)
 from benchmarks.parts import Part, run_parts
 from benchmarks.timing import timed
 from mercer import LinearSVC
@@ -167,7 +174,8 @@ def _samples(name: str, options: argparse.Namespace) -> tuple[Any, NDArray]:
         return digits(options, int(name.split("-")[-1]) if "-" in name else 300)
     if name == "rows":
         return dense_rows(options)
-    return text_like(options) if name == "text" else _table(name)
+    made = {"text": text_like, "words": word_counts}
+    return made[name](options) if name in made else _table(name)
 
 
 def _part(name: str, loss: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -176,8 +184,8 @@ def _part(name: str, loss: str, options: argparse.Namespace) -> dict[str, Any]:
 
 PARTS: dict[str, Part] = {
     f"{name}-{short}": partial(_part, name, loss)
-    for name in ("mnist-5000", "mnist-10000", "mnist-60000", "rows", "text", "a9a",
-                 "ijcnn1")
+    for name in ("mnist-5000", "mnist-10000", "mnist-60000", "rows", "text", "words",
+                 "a9a", "ijcnn1")
     for short, loss in (("squared", "squared_hinge"), ("hinge", "hinge"))
 }  # fmt: skip
 

@@ -158,3 +158,28 @@ def test_a_sample_of_zeros_goes_to_its_bound():
         np.zeros(1, dtype=np.bool_),
     )
     np.testing.assert_allclose(terms[:, 4, 0], [2.0, -1.0])
+
+
+def test_samples_without_weight_do_not_keep_epochs_going(problem):
+    X, sides = problem
+    n, d = X.shape
+    bound = np.where(np.arange(n) % 4 == 0, 0.0, 1.0)
+    terms = np.zeros((n, 5, 1))
+    terms[:, 0, 0] = -sides[:, 0]
+    terms[:, 1, 0] = np.minimum(0.0, bound * sides[:, 0])
+    terms[:, 2, 0] = np.maximum(0.0, bound * sides[:, 0])
+    n_epochs, worst = descend(
+        rows_of(X),
+        np.asarray((X * X).sum(axis=1)).ravel() + 1.0,
+        np.zeros((d, 1)),
+        np.zeros(1),
+        1.0,
+        terms,
+        np.arange(n),
+        1e-4,
+        5000,
+        np.array([1], dtype=np.uint64),
+        np.zeros(1, dtype=np.bool_),
+    )
+    assert n_epochs < 5000
+    assert worst <= 1e-4

@@ -61,7 +61,7 @@ def joint_epochs(
     G, B, D = np.empty(k), np.empty(k), np.empty(k)
     count, worst = n, np.inf
     for epoch in range(most_epochs):
-        worst = 0.0
+        worst, first_count = 0.0, count
         for i in range(count):
             state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(
                 1442695040888963407
@@ -120,7 +120,8 @@ def joint_epochs(
         if stop[0]:
             return epoch + 1, worst
         if worst <= eps:
-            if count == n:
+            # Samples that this epoch has set aside violate nothing.
+            if first_count == n:
                 return epoch + 1, worst
             count = n
     return most_epochs, worst

@@ -368,6 +368,7 @@ def descend(rows, norms, w, u, value, terms, row, eps, most_epochs, state, stop)
     for epoch in range(most_epochs):
         high[:] = -np.inf
         low[:] = np.inf
+        first_count = count
         for i in range(count):
             j = i + np.int64(next_number(state) % np.uint64(count - i))
             order[i], order[j] = order[j], order[i]
@@ -408,7 +409,8 @@ def descend(rows, norms, w, u, value, terms, row, eps, most_epochs, state, stop)
         if stop[0]:
             return epoch + 1, worst
         if worst <= eps:
-            if count == m:
+            # Samples that this epoch has set aside violate nothing.
+            if first_count == m:
                 return epoch + 1, worst
             count = m
             old_high[:] = np.inf

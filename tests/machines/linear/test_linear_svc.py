@@ -164,6 +164,15 @@ def test_class_weight(problem):
     assert model.class_weight_.tolist() == [0.5, 2.0, 1.0]
 
 
+def test_class_weight_is_a_weight_of_samples_in_all_machines(problem):
+    X, y = problem
+    factors = {0: 0.5, 1: 2.0, 2: 1.0}
+    ours = LinearSVC(class_weight=factors, tol=1e-10).fit(X, y)
+    theirs = svm.LinearSVC(tol=1e-10, dual=False, max_iter=100_000)
+    theirs.fit(X, y, sample_weight=[factors[c] for c in y])
+    assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-5)
+
+
 def test_many_samples_start_from_some(rng):
     # Enough samples for each feature for a first fit on one of eight.
     X = rng.standard_normal((4000, 5))

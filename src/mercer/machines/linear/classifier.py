@@ -89,7 +89,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         Value of the feature that stands for the intercept. A large value makes the
         penalty of the intercept small.
     class_weight : dict or "balanced", default=None
-        Factors of C, one for each class.
+        Factors of C, one for each class, in every machine. With more than two classes,
+        LIBLINEAR and scikit-learn weight a class only against the rest, not as a part
+        of the rest.
     verbose : int, default=0
         Whether to log progress.
     random_state : int, RandomState instance or None, default=None

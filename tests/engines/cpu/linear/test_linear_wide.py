@@ -40,9 +40,9 @@ def case(loss, k=3, scaling=1.0, seed=0):
     return Features(X), with_intercept(p, lo, hi, ridge, n, scaling, True)
 
 
-def solved(features, problems, max_iter=5000, stop=False, **options):
+def solved(features, problems, max_iter=5000, stop=False, tol=TOL, **options):
     return wide_descent(
-        features, problems, TOL, max_iter, 0, np.array([stop]), **options
+        features, problems, tol, max_iter, 0, np.array([stop]), **options
     )
 
 
@@ -147,3 +147,37 @@ def test_what_was_set_aside_comes_back(monkeypatch):
     for loss in LOSSES:
         features, problems = case(loss)
         assert all(task.done for task in solved(features, problems))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gaps_become_smaller_than_errors_of_single_precision(loss):
+    features, problems = case(loss)
+    for task in solved(features, problems, tol=1e-11):
+        primal, dual = objectives(features, problems, task)
+        assert task.done
+        assert primal - dual <= 2e-11 * primal
+
+
+@pytest.mark.parametrize("scale", [1e-42, 1e40])
+def test_values_that_single_precision_cannot_hold(scale):
+    features, problems = case("squared", scaling=None)
+    X = sparse.csr_array(features.X * scale)
+    # The smaller the values, the smaller the ridge of the same problem.
+    given = problems._replace(ridge=problems.ridge * scale**2)
+    expected = solved(features, problems)
+    for one, other in zip(solved(Features(X), given), expected, strict=True):
+        assert one.done
+        assert one.primal * scale**2 == pytest.approx(other.primal, rel=2 * TOL)
+
+
+@pytest.mark.parametrize("d", [2**16, 2**16 + 1])
+def test_the_last_column_counts_in_two_and_in_four_bytes(d):
+    features, problems = case("squared")
+    X = features.X.tocoo()
+    columns = X.coords[1] + (d - features.d)
+    wide_X = sparse.csr_array((X.data, (X.coords[0], columns)), shape=(features.n, d))
+    for one, other in zip(
+        solved(Features(wide_X), problems), solved(features, problems), strict=True
+    ):
+        np.testing.assert_array_equal(one.w[-features.d :], other.w)
+        assert not one.w[: -features.d].any()

@@ -90,6 +90,7 @@ def solve_l1(
         column = sparse.csc_array(np.full((n, 1), scaling, dtype=X.dtype))
         X = sparse.csc_array(sparse.hstack([X, column]))
         penalty[-1] = float(is_penalised)
+    dense = X.toarray() if n * X.shape[1] <= FEW_ENTRIES else None
     weights = np.zeros((k, X.shape[1]))
     if start is not None and start.weights is not None:
         weights[:, : features.d] = start.weights
@@ -110,7 +111,7 @@ def solve_l1(
         task.n_iter += n_epochs
         task.worst = worst
         if n_epochs == limit:
-            _newton_on_support(X, sides[c], C[c], penalty, task)
+            _newton_on_support(X, dense, sides[c], C[c], penalty, task)
         if worst <= task.eps:
             task.eps *= FALL
 
@@ -146,12 +147,18 @@ def solve_l1(
 
 
 def _newton_on_support(
-    X: Any, y: NDArray, C: NDArray, penalty: NDArray, task: _Task
+    X: Any,
+    dense: NDArray | None,
+    y: NDArray,
+    C: NDArray,
+    penalty: NDArray,
+    task: _Task,
 ) -> None:
     """Move all weights that are not 0 at once, where coordinate descent is slow.
 
     As long as no weight changes its sign, the penalty is linear.  A step ends where
-    the first weight becomes 0, which then stays so until the next epoch.
+    the first weight becomes 0, which then stays so until the next epoch.  ``dense``
+    are the same samples as ``X``, if they are few.
     """
     if np.count_nonzero(task.w) > MOST_TOGETHER:
         _newton_on_large_support(X, y, C, penalty, task)
@@ -160,9 +167,13 @@ def _newton_on_support(
         support = np.flatnonzero(task.w)
         if not 0 < len(support) <= MOST_TOGETHER:
             return
-        columns = sparse.csr_array(X[:, support])
-        if columns.shape[0] * columns.shape[1] <= FEW_ENTRIES:
-            columns = columns.toarray()
+        columns: Any
+        if dense is not None:
+            columns = dense.take(support, axis=1)
+        else:
+            columns = sparse.csr_array(X[:, support])
+            if columns.shape[0] * columns.shape[1] <= FEW_ENTRIES:
+                columns = columns.toarray()
         sign = penalty[support] * np.sign(task.w[support])
         inside = np.flatnonzero(task.slack > 0)
         part = columns[inside].astype(np.float64)
