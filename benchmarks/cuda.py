@@ -140,7 +140,9 @@ def _schemes(options: Namespace) -> dict[str, Any]:
     X, y = _images(60_000, options)
     works = {
         f"one-vs-rest {len(X)}": _fit(lambda: _svc(multiclass="ovr"), X, y),
-        f"code of 15 {len(X)}": _fit(lambda: _svc(multiclass="ecoc", code="dietterich15"), X, y),
+        f"code of 15 {len(X)}": _fit(
+            lambda: _svc(multiclass="ecoc", code="dietterich15"), X, y
+        ),
     }
     return _compared(works, options)
 

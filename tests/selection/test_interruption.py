@@ -91,6 +91,25 @@ def test_lines_of_text(caplog, monkeypatch):
     assert len(caplog.messages) > 5
 
 
+@pytest.mark.parametrize("with_train", [False, True])
+@pytest.mark.parametrize("scoring", [None, ["accuracy", "f1_macro"]])
+def test_scores_of_each_fit_are_printed(capsys, scoring, with_train):
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(
+        SVC(), {"C": [1, 10]}, cv=3, scoring=scoring, refit=False, verbose=3,
+        return_train_score=with_train,
+    ).fit(X, y)  # fmt: skip
+    lines = sorted(capsys.readouterr().out.splitlines())
+    assert len(lines) == 6
+    assert lines[0].startswith("[CV 1/3] C=1, ")
+    name = "score" if scoring is None else "accuracy"
+    found = search.cv_results_
+    score = f"{found[f'split0_test_{name}'][0]:.3f}"
+    if with_train:
+        score = f"(train={found[f'split0_train_{name}'][0]:.3f}, test={score})"
+    assert f"{name}={score}" in lines[0]
+
+
 def test_without_verbose_nothing_is_said(caplog):
     X, y = load_iris(return_X_y=True)
     with caplog.at_level(logging.INFO, logger="mercer"):

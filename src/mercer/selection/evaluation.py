@@ -568,6 +568,7 @@ class Evaluation:
             return
         self._count([(c, split, 1.0)])
         n_splits = len(self.request.splits)
+        self._bar.tell(f"{split + 1}/{n_splits}", self._candidates[c], result)
         mine = [self.results.get((c, k)) for k in range(n_splits)]
         if all(r is not None and "test_scores" in r for r in mine):
             scores = [r["test_scores"] for r in mine if r is not None]

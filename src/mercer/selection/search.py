@@ -372,7 +372,8 @@ class GridSearchCV(SharedSearch, model_selection.GridSearchCV):
     cv : int, cross-validation generator or iterable, default=None
         The folds, or their number; None means five.
     verbose : int, default=0
-        1 draws a progress bar with the best score so far, and 2 writes lines of text.
+        1 draws a progress bar with the best score so far, 2 writes lines of text, and 3
+        prints the scores of each fit as well.
     pre_dispatch : int or str, default="2*n_jobs"
         Only used if no fits share kernel values.
     error_score : "raise" or number, default=nan
