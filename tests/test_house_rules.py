@@ -64,8 +64,9 @@ def test_numba_is_met_in_one_place():
 
 
 def test_nothing_is_printed():
+    # But for the scores of fits, which users of a search ask for with verbose=3.
     found = [name for name, (_, tree) in FILES.items() if "print" in called(tree)]
-    assert found == []
+    assert found == ["selection/bar.py"]
 
 
 def test_every_file_says_what_it_is():
