@@ -15,7 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.images.stack import Stack, as_stack, check_finite
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import fit_method, validate_data
+from mercer.runtime.validation import (
+    fit_method,
+    takes_card_arrays,
+    validate_data,
+)
 
 __all__ = ["ImageTransformer", "in_batches", "read_array"]
 
@@ -149,6 +153,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         self._learn(stack)
         return self
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Transform the images.
 

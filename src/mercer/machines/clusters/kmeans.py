@@ -31,7 +31,12 @@ from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, stores_parameters, validate_samples
+from mercer.runtime.validation import (
+    fit_method,
+    stores_parameters,
+    takes_card_arrays,
+    validate_samples,
+)
 
 __all__ = ["KMeans"]
 
@@ -278,6 +283,7 @@ class KMeans(
             )
         return given - shift
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the cluster with the nearest centre for each sample.
 
@@ -310,6 +316,7 @@ class KMeans(
             samples = Lloyd(X, weight, threads)
             return samples, samples.labels_of(centers), centers
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the distances from all centres.
 
@@ -341,6 +348,7 @@ class KMeans(
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
+    @takes_card_arrays
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the objective on the given samples.
 
