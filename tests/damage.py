@@ -164,7 +164,7 @@ NUMBER_DAMAGE = {
     "-1": lambda v: -1,
     "one more": lambda v: v + 1,
     "twice as much": lambda v: v * 2 + 1,
-    "large": lambda v: 1_000_003,
+    "large": lambda v: 1_003,
     "very large": lambda v: 2**63,
     "very small": lambda v: -(2**31),
     "a fraction": lambda v: 0.5,
