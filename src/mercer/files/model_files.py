@@ -284,7 +284,7 @@ def _full_name(kind: type) -> str:
 
 def _trusted_name(kind: type | str) -> str:
     for refused in (Custom, Pairwise):
-        if kind in (refused, _full_name(refused)):
+        if kind in (refused, _full_name(refused), *former_names(refused)):
             raise TypeError(
                 f"{refused.__name__} cannot be trusted: its function cannot be stored."
             )
