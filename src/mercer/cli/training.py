@@ -41,6 +41,7 @@ from mercer.cli.pipelines import TASKS, build
 from mercer.cli.printing import rounded
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.svr import SVR
+from mercer.runtime.validation import as_dense
 
 __all__ = ["FitRequest", "train"]
 
@@ -331,7 +332,9 @@ def _remark_on_bounds(
     """Say that C keeps a regression from reaching its targets."""
     if not isinstance(machine, SVR) or y is None:
         return
-    at_bound = np.abs(machine.dual_coef_).sum(axis=0) >= machine.C * (1 - 1e-9)
+    at_bound = np.abs(as_dense(machine.dual_coef_)).sum(axis=0) >= machine.C * (
+        1 - 1e-9
+    )
     count = int(np.count_nonzero(at_bound))
     if count >= MOST_AT_BOUND * len(y):
         remark(

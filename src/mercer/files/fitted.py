@@ -83,9 +83,9 @@ def _check_machine(model: Any) -> None:
         n_tasks = code.shape[1]
         # The coefficients of pairs are kept as LIBSVM keeps them.
         rows = {n_tasks, n_classes - 1} if model.multiclass == "ovo" else {n_tasks}
-        if hasattr(model, "probA_"):
-            numbers(model, "probA_", n_tasks)
-            numbers(model, "probB_", n_tasks)
+        if len(model._probA) or len(model._probB):
+            numbers(model, "_probA", n_tasks)
+            numbers(model, "_probB", n_tasks)
         if hasattr(model, "_means"):
             numbers(model, "_means", n_classes, d)
         if len(counts) != n_classes:
@@ -147,6 +147,9 @@ def _check_kernel_pca(model: Any) -> None:
     numbers(model, "_weights", n, k)
     for name in ("eigenvalues_", "explained_variance_", "_offset"):
         numbers(model, name, k)
+    if hasattr(model, "_centerer"):  # files of earlier versions do not have it
+        numbers(model._centerer, "K_fit_rows_", n)
+        number(model._centerer, "K_fit_all_")
     if hasattr(model, "dual_coef_"):
         numbers(model, "dual_coef_", n, _width(model))
         numbers(model, "X_transformed_fit_", n, k)

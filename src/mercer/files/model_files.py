@@ -50,6 +50,7 @@ MORE_TYPES = (
 NAMES_OF_STEPS = {
     *("builtins.object", "numpy.dtype"),
     "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.impute._iterative.IterativeImputer",
     "sklearn.impute._iterative._ImputerTriplet",
     *(
         f"sklearn.feature_selection.{module}.{name}"

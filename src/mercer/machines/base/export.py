@@ -22,7 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
 from mercer.kernels.given import Precomputed
 from mercer.kernels.radial import RBF
-from mercer.runtime.scikit_learn import BaseLibSVM
+from mercer.runtime.scikit_learn import BaseLibSVM, as_in_scikit_learn
 from mercer.runtime.soundness import indices, numbers, whole_number
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import as_dense
@@ -92,7 +92,12 @@ class KernelFunction:
         self.kernel = kernel
 
     def __call__(self, X: Any, Z: Any) -> NDArray:
-        """Return the matrix of ``k(x_i, z_j)``; X becomes sparse if Z is, or dense."""
+        """Return the matrix of ``k(x_i, z_j)``; X becomes sparse if Z is, or dense.
+
+        Of two samples without a second dimension, return the one value.
+        """
+        if np.ndim(X) == np.ndim(Z) == 1:
+            return self(np.asarray(X)[None], np.asarray(Z)[None])[0, 0]
         if sparse.issparse(Z):
             X = sparse.csr_array(X)
         else:
@@ -170,9 +175,8 @@ def libsvm_form(model: Any) -> Machines:
     if _is_classifier(model):
         sign = float(model.code_[0, 0])  # of the first class
         if _is_calibrated(model):
-            # 1 - 1 / (1 + exp(z)) = 1 / (1 + exp(-z)), and the sign of the decision
-            # value has changed too.
-            sigmoids = (np.array(model.probA_), sign * model.probB_)
+            offsets = sign * model._libsvm_sign * model.probB_
+            sigmoids = (np.array(model.probA_), offsets)
     return Machines(
         support=np.array(model.support_, dtype=np.int32),
         vectors=_in_double(model.support_vectors_),
@@ -252,10 +256,9 @@ def to_sklearn(model: Any) -> Any:
 
     See :meth:`mercer.SVC.to_sklearn`.
     """
-    check_is_fitted(model)
-    model._check_internals()
     kind = find_counterpart(model)
     check_decoding(model, ("ovo", "ovr"))
+    model._check_internals()
     if _is_calibrated(model):
         warn_user(
             "In the scikit-learn model predict follows the decision values; with "
@@ -356,9 +359,10 @@ def _fill(result: Any, model: Any, machines: Machines) -> Any:
     return result
 
 
-def _with_zeros(rows: NDArray) -> sparse.csr_array:
+def _with_zeros(rows: NDArray) -> Any:
     """Return a sparse matrix that stores zeros too, which LIBSVM relies on."""
     m, n = rows.shape
     columns = np.tile(np.arange(n, dtype=np.int32), m)
     starts = n * np.arange(m + 1, dtype=np.int32)
-    return sparse.csr_array((rows.ravel(), columns, starts), shape=(m, n))
+    found = sparse.csr_array((rows.ravel(), columns, starts), shape=(m, n))
+    return as_in_scikit_learn(found)

@@ -46,7 +46,12 @@ from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.progress import FitProgress
-from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.scikit_learn import (
+    Interval,
+    StrOptions,
+    as_in_scikit_learn,
+    check_sample_weight,
+)
 from mercer.runtime.threads import one_blas_thread
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
@@ -338,7 +343,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self.support_vectors_ = X[self.support_]
         self.dual_coef_ = coef[:, self.support_]
         if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+            self.support_vectors_ = as_in_scikit_learn(self.support_vectors_)
+            self.dual_coef_ = as_in_scikit_learn(sparse.csr_array(self.dual_coef_))
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and model files hold final numbers, not what they are computed from.
@@ -519,6 +525,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _gamma(self) -> float:
         return getattr(self.kernel_, "gamma", 0.0)
 
+    # What follows is read by programs that know scikit-learn's machines.
+    _probA: NDArray = frozen(np.empty(0))
+    _probB: NDArray = frozen(np.empty(0))
+
+    @property
+    def _sparse(self) -> bool:
+        return sparse.issparse(self.support_vectors_)
+
     @property
     def _n_support(self) -> NDArray:
         return self.n_support_
@@ -555,7 +569,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             raise AttributeError("coef_ is only available after fit")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return frozen(self._weights().matrix.T @ self.support_vectors_)
+        found = self._weights().matrix.T @ self.support_vectors_
+        if sparse.issparse(found):
+            found = as_in_scikit_learn(sparse.csr_array(found))
+        return frozen(found)
 
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
@@ -678,6 +695,11 @@ class SingleMachine(KernelMachine):
         # A sample above and below the tube at once counts by the difference.
         support = np.flatnonzero(weights)
         self._hold(plan, support, np.array([len(support)]), weights.T)
+
+    @property
+    def _n_support(self) -> NDArray:
+        # LIBSVM counts for two classes.
+        return np.repeat(self.n_support_, 2)
 
     def _weights(self) -> Weights:
         matrix = sparse.csr_array(self.dual_coef_.T)

@@ -24,7 +24,12 @@ from mercer.engines.cpu.linear.problems import LinearProblems, with_intercept
 from mercer.engines.cpu.linear.solve import LinearFound, Start
 from mercer.engines.engine import engine_of
 from mercer.runtime.progress import FitProgress
-from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.scikit_learn import (
+    Interval,
+    StrOptions,
+    as_in_scikit_learn,
+    check_sample_weight,
+)
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
@@ -299,5 +304,6 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        self.coef_ = sparse.csr_array(np.atleast_2d(as_dense(self.coef_)))
+        coef = sparse.csr_array(np.atleast_2d(as_dense(self.coef_)))
+        self.coef_ = as_in_scikit_learn(coef)
         return self
