@@ -34,7 +34,6 @@ from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import (
     Weights,
-    coefficient_matrix,
     given_budget,
 )
 from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
@@ -134,7 +133,7 @@ def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> 
         return Precomputed()
     if name in KERNELS:
         values = {"degree": degree, "gamma": gamma, "coef0": coef0}
-        takes = KERNELS[name]().get_params(deep=False)
+        takes = vars(KERNELS[name]())
         return KERNELS[name](**{key: v for key, v in values.items() if key in takes})
     if name.isidentifier():
         raise ValueError(f"{unknown_kernel(name)}, precomputed, or pass {other}.")
@@ -690,11 +689,11 @@ class SingleMachine(KernelMachine):
         return machines
 
     def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
-        entries = [(plan.specs[0].problem.row, machines[0].beta)]
-        weights = coefficient_matrix(plan.X.shape[0], entries).toarray()
         # A sample above and below the tube at once counts by the difference.
+        row, n = plan.specs[0].problem.row, plan.X.shape[0]
+        weights = np.bincount(row, machines[0].beta, n)
         support = np.flatnonzero(weights)
-        self._hold(plan, support, np.array([len(support)]), weights.T)
+        self._hold(plan, support, np.array([len(support)]), weights[None])
 
     @property
     def _n_support(self) -> NDArray:
