@@ -1,11 +1,14 @@
 """A plugin of pytest that runs scikit-learn's tests on classes of Mercer.
 
 It is loaded before the tests are imported, with ``-p sklearn_stand_ins``. Every class
-that both libraries offer under one name is then Mercer's.
+that both libraries offer under one name is then Mercer's. As a program, it runs pytest
+for libraries that take such classes when they are imported themselves:
+``python tests/sklearn_stand_ins.py --pyargs imblearn``.
 """
 
 import sys
 
+import pytest
 import sklearn.decomposition
 import sklearn.model_selection
 import sklearn.svm
@@ -73,3 +76,9 @@ def _check_names(module):
                 found = getattr(place, name, getattr(ours, name))
                 if found is not getattr(ours, name):
                     sys.exit(f"{module.__name__}: {name} is {found}, not Mercer's.")
+
+
+if __name__ == "__main__":
+    # The package in which pytest looks for tests is imported before plugins are asked.
+    pytest_configure()
+    sys.exit(pytest.main(sys.argv[1:]))

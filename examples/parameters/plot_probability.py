@@ -37,7 +37,8 @@ right.axvline(0, color="0.7", zorder=0)
 right.set(xlabel="decision value", ylabel="probability of class 1", title="the sigmoid")
 
 # %%
-# The sigmoid on the right has two numbers, which follow from the folds:
+# The sigmoid on the right, 1 / (1 + exp(A f - B)), has two numbers, which follow from
+# the folds:
 
 print(f"A = {model.probA_[0]:.3f}, B = {model.probB_[0]:.3f}")
 

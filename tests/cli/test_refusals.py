@@ -56,12 +56,24 @@ def no_fit(code, data, out, *more):
         ("1.5,2.5", "The file may be cut short"),
         ("1,2,3,4,rose", "line 7 has 5 values, and the first line has 4"),
         ("1,2,3,rose, red", "Put values that contain commas into quotation marks"),
-        ("1.5,n/a,3,rose", "'n/a' is not a number. Fill in a value, or leave this"),
-        ('"1,5",2,3,rose', "'1,5' is not a number. Write it with a decimal point, 1.5"),
+        ("1.5,n/a,3,rose", "line 7, column 'width': no value (1 missing). Fill in"),
+        (
+            "1.5,,3,rose",
+            "--missing median, or leave their rows out with --missing",
+        ),
+        ("1.5,31.1.2024,3,rose", "'31.1.2024' is a date or a time, not a number. Turn"),
+        (
+            "1.5,2024-01-31 10:00,3,rose",
+            "is a date or a time, not a number. Turn dates",
+        ),
+        (
+            '"1,5",2,3,rose',
+            "'1,5' is not a number. Write numbers with a decimal point",
+        ),
         ("1.5,many,3,rose", "line 7, column 'width': 'many' is not a number"),
-        ("1.5,NaN,3,rose", "line 7, column 'width': 'NaN' is not a finite number"),
+        ("1.5,NaN,3,rose", "line 7, column 'width': no value (1 missing)"),
         ("1.5,2,-inf,rose", "line 7, column 'petals': '-inf' is not a finite number"),
-        (",2,3,rose", "line 7, column 'height' is empty"),
+        (",2,3,rose", "line 7, column 'height': no value (1 missing)"),
         ("1,2,3,", "line 7, column 'kind', the target, is empty"),
         ('1,2,3,"rose', "quotation mark"),
     ],
@@ -77,9 +89,12 @@ def test_a_prediction_cannot_do_without_a_column(fitted, tmp_path):
     data, model = fitted
     other = tmp_path / "other.csv"
     for cell, says in (
-        ("many", "The model knows this column as numbers: correct the value, or leave"),
-        ("", "is empty. Fill in a value, or leave the row out."),
-        ("inf", "not a finite number. Fill in another value, or leave the row out."),
+        ("many", "The model knows these columns as numbers: correct the values, or"),
+        (
+            "",
+            "no value (1 missing). Fill in the missing values, or leave the rows out.",
+        ),
+        ("inf", "not a finite number. Fill in other values, or leave the rows out."),
     ):
         other.write_text(data.read_text())
         replace_line(other, 7, f"1.5,{cell},3,rose")
@@ -284,7 +299,10 @@ def test_a_full_disk(tmp_path, fitted, monkeypatch):
     data, model = fitted
     monkeypatch.setattr("os.fsync", full)
     line = refused(USAGE, "predict", model, data, "--out", tmp_path / "p.csv")
-    assert line == "mercer: No space left on device."
+    assert line == f"mercer: {tmp_path / 'p.csv'}: No space left on device."
+    line = refused(USAGE, "evaluate", model, data, "--out", tmp_path / "report")
+    assert line.startswith(f"mercer: {tmp_path / 'report'}{os.sep}")
+    assert line.endswith(": No space left on device.")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -304,15 +322,12 @@ def test_errors_of_usage_are_sentences(capsys):
 def test_columns_that_do_not_match(tmp_path, fitted):
     _, model = fitted
     few = write_flowers(tmp_path / "few.csv", order=("height", "petals"))
-    assert "the header lacks 'width'." in refused(DATA, "predict", model, few)
+    line = refused(DATA, "predict", model, few)
+    assert "lacks the columns 'width'. The model needs all columns" in line
     other = tmp_path / "other.csv"
     other.write_text("height,petals,breadth\n1,2,3\n")
     line = refused(DATA, "predict", model, other)
-    assert "lacks 'width' and has 'breadth', which the model does not know" in line
-    more = tmp_path / "more.csv"
-    more.write_text("height,width,petals,id\n1,2,3,4\n")
-    assert "--drop" in refused(DATA, "predict", model, more)
-    call("predict", model, more, "--drop", "id")
+    assert "the columns 'width' and has 'breadth', which the model does not" in line
     bare = tmp_path / "bare.csv"
     bare.write_text("1,2\n3,4\n")
     line = call("predict", model, bare, code=DATA).stderr
@@ -503,9 +518,9 @@ def test_broken_parquet(tmp_path, out):
         arrow.table({"a": [1.0, None], "b": ["x", "y"], "k": [0, 1]}), data
     )
     line = no_fit(DATA, data, out, "--target", "k")
-    assert "row 2, column 'a' is empty" in line
+    assert "row 2, column 'a': no value (1 missing)" in line
     line = no_fit(DATA, data, out, "--target", "k", "--drop", "a")
-    assert "column 'b': this column has the type string" in line
+    assert "row 1, column 'b': 'x' is not a number (2 such values)" in line
 
 
 def test_parquet_without_pyarrow(tmp_path, out, monkeypatch):
@@ -530,3 +545,24 @@ def test_a_guess_of_classes_is_told_where_it_fails(tmp_path, out):
     said = no_fit(DATA, data, out, "--target", "visits", "--cv", 5, "--machine", "svc")
     assert "guessed" not in said
     call("fit", data, "--target", "visits", "--cv", 5, "--machine", "svr", "-o", out)
+
+
+def test_a_file_that_is_not_a_pickle(tmp_path, table):
+    for name, said in (("k.pkl", True), ("k.joblib", True), ("k.skops", False)):
+        out = tmp_path / name
+        result = call("fit", table, "--target", "kind", "--out", out)
+        assert (f"{out} is not a pickle" in result.stderr) == said
+        assert mercer.load(out).classes_.tolist() == ["aster", "rose", "tulip"]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("c", "C"), ("Gamma", "gamma"), ("epsilom", "epsilon")]
+)
+def test_parameters_of_a_search_are_suggested(table, out, given, meant):
+    line = no_fit(USAGE, table, out, "--target", "kind", "--search", given)
+    assert f"cannot search {given!r}. Did you mean {meant!r}?" in line
+
+
+def test_scaled_targets_are_for_regression(table, out):
+    line = no_fit(USAGE, table, out, "--target", "kind", "--scale-target")
+    assert "--scale-target is for regression, and this is classification." in line

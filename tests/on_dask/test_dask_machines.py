@@ -187,6 +187,19 @@ def test_a_killed_worker_is_replaced(client, data):
     client.wait_for_workers(2, timeout=600)  # the nanny starts another one
 
 
+def test_workers_that_always_fail_are_an_error(client, data, monkeypatch):
+    class Failing:  # pickled with its code, since workers cannot import it
+        def __init__(self, *_):
+            raise MemoryError("no room")
+
+    monkeypatch.setattr(actors, "WorkerShards", Failing)
+    X, y = data["X"][:200], data["two"][:200]
+    words = r"max_restores=2 allows 2.*The last error was MemoryError\('no room'\)"
+    with pytest.raises(RuntimeError, match=words) as caught:
+        DaskSVC(max_restores=2).fit(chunked(X), chunked(y))
+    assert isinstance(caught.value.__cause__, MemoryError)
+
+
 def test_a_worker_that_joins_gets_work(client, cluster, data, monkeypatch):
     from mercer.engines.cluster import actors
 

@@ -88,6 +88,39 @@ def test_columns_of_a_frame_are_named():
         mercer.SVC().fit(X, labels)
 
 
+class Frame:
+    """What data frames of polars offer: names of columns, and columns by name."""
+
+    def __init__(self, **columns):
+        self._columns = {name: np.array(values) for name, values in columns.items()}
+        self.columns = list(columns)
+        self.shape = (len(next(iter(self._columns.values()))), len(columns))
+
+    def get_column(self, name):
+        return self._columns[name]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.stack(list(self._columns.values()), axis=1)
+
+
+def frames_of_polars():
+    yield Frame
+    try:
+        import polars
+    except ImportError:
+        return
+    yield lambda **columns: polars.DataFrame(columns)
+
+
+@pytest.mark.parametrize("frame", frames_of_polars())
+def test_columns_of_a_frame_of_polars_are_named(frame):
+    with pytest.raises(ValueError, match=r"^Row 0 .*, column 'town' of X is 'Ulm'"):
+        mercer.SVC().fit(frame(age=X[:, 0], town=["Ulm"] * 30), y)
+    gap = changed(X[:, 0], 4, np.nan, float)
+    with pytest.raises(ValueError, match=r"^Row 4 .*, column 'age' of X is missing"):
+        mercer.SVC().fit(frame(age=gap, town=X[:, 1]), y)
+
+
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @pytest.mark.parametrize(
     "labels, words",

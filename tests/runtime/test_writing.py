@@ -112,6 +112,22 @@ def test_places_that_cannot_be(tmp_path):
         write(tmp_path, b"")
 
 
+def test_a_full_disk_is_named_and_leaves_no_folder(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", full)
+    path = tmp_path / "a" / "b" / "text"
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_file(path, "x", makes_folder=True)
+    assert caught.value.filename == str(path)
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "a").mkdir()
+    with pytest.raises(OSError, match="No space left"):
+        write_file(path, "x", makes_folder=True)
+    assert [p.name for p in tmp_path.rglob("*")] == ["a"]
+
+
 def test_text_bytes_and_folders(tmp_path):
     path = tmp_path / "a" / "b" / "text"
     with pytest.raises(FileNotFoundError, match="Create it first"):

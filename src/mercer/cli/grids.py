@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from mercer.cli.failures import UsageFailure
@@ -53,8 +54,11 @@ def parse_grid(text: str) -> Grid:
     for part in text.split(","):
         name, has_range, ends = (piece.strip() for piece in part.partition("="))
         if name not in PARAMETERS:
+            alike = {known.lower(): known for known in PARAMETERS}
+            close = get_close_matches(name.lower(), alike, n=1)
+            hint = f" Did you mean {alike[close[0]]!r}?" if close else ""
             raise UsageFailure(
-                f"--search cannot search {name!r}. It searches "
+                f"--search cannot search {name!r}.{hint} It searches "
                 f"{', '.join(PARAMETERS)}, as in --search C,gamma or --search "
                 "C=0.1:100,gamma=0.001:1."
             )

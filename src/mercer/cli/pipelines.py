@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
@@ -22,6 +22,7 @@ from mercer import (
     OnlineSVC,
     PassiveAggressiveClassifier,
 )
+from mercer.cli.choices import Choices, option_of
 from mercer.cli.data.loaded import Schema, is_number
 from mercer.cli.failures import UsageFailure
 from mercer.cli.models import task_of
@@ -30,7 +31,7 @@ from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
 from mercer.runtime.devices import check_device
 
-__all__ = ["MACHINES", "OPTIONS", "TASKS", "Choices", "build", "check_choices"]
+__all__ = ["MACHINES", "TASKS", "build", "check_choices"]
 
 MACHINES: dict[str, Any] = {
     "svc": SVC,
@@ -46,47 +47,19 @@ MACHINES: dict[str, Any] = {
     "online": OnlineSVC,
     "passive": PassiveAggressiveClassifier,
 }
+# Strategies of --missing that fill values in, and scikit-learn's names of them.
+FILLED = {"mean": "mean", "median": "median", "most-frequent": "most_frequent"}
 TASKS = {name: task_of(kind()) for name, kind in MACHINES.items()}
-# Options of machines that have another name than the parameter.
-OPTIONS = {"p": "norm"}
-
-
-@dataclass(frozen=True)
-class Choices:
-    """The machine that is wanted; parameters that are None keep their defaults."""
-
-    machine: str
-    kernels: tuple[str, ...]  #: none is the machine's default
-    parameters: dict[str, Any]
-    scale: str = "none"
-    features: str = "pixels"
-    cell_size: int | None = None
-    n_jobs: int | None = None
-    seed: int = 0
-    searched: tuple[str, ...] = ()  #: parameters that --search chooses
 
 
 def check_choices(choices: Choices) -> None:
     """Refuse choices that are wrong for any data, before the data are read."""
     for name in choices.kernels:
         _kernel(name, None)
-    if choices.n_jobs == 0:
-        raise UsageFailure("--n-jobs must not be 0. Use -1 for all cores.")
-    if choices.searched and TASKS.get(choices.machine) == "novelty":
-        raise UsageFailure(
-            f"--search compares predictions with known answers, which --machine "
-            f"{choices.machine} does not use. Leave --search out."
-        )
     try:
         check_device(choices.parameters.get("device") or "cpu")
     except ValueError as error:
         raise UsageFailure(f"--device: {error}") from error
-    for name in choices.searched:
-        if choices.parameters.get(name) is not None:
-            raise UsageFailure(
-                f"--{name} and --search {name} exclude each other. Leave one of them "
-                "out."
-            )
     for name in ("gamma", "degree", "coef0"):
         if choices.parameters.get(name) is not None:
             _check_in_kernels(f"--{name}", name, choices.kernels)
@@ -124,6 +97,8 @@ def build(choices: Choices, machine: str, schema: Schema, is_sparse: bool) -> Pi
         if choices.cell_size is not None:
             hog.set_params(cell_size=choices.cell_size)
         steps.append(("features", hog))
+    if schema.missing in FILLED:
+        steps.append(("missing", SimpleImputer(strategy=FILLED[schema.missing])))
     if choices.scale != "none":
         steps.append(("scale", _scaler(choices.scale, is_sparse)))
     views = {} if steps and steps[0][0] == "features" else schema.layout()
@@ -143,8 +118,7 @@ def _machine(choices: Choices, name: str, views: Any) -> Any:
     takes = kind().get_params(deep=False)
     given = {key: v for key, v in choices.parameters.items() if v is not None}
     for parameter in given:
-        option = OPTIONS.get(parameter, parameter).replace("_", "-")
-        _check_taken(f"--{option}", parameter, name)
+        _check_taken(option_of(parameter), parameter, name)
     for parameter in choices.searched:
         _check_taken(f"--search {parameter}", parameter, name)
     if "gamma" in given:

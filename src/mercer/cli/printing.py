@@ -90,11 +90,11 @@ def rounded(value: float) -> str:
     return f"{short:,.0f}" if 1000 <= abs(short) < 1e7 else f"{short:g}"
 
 
-def quoted_commas(names: Sequence[Any] | None) -> list[Any] | None:
-    """Return names for a list with commas between them: those with commas in quotes."""
+def quoted_commas(names: Sequence[Any] | None) -> list[str] | None:
+    """Return names as texts for a list: those with commas in quotes."""
     if names is None:
         return None
-    return [repr(n) if isinstance(n, str) and "," in n else n for n in names]
+    return [repr(n) if isinstance(n, str) and "," in n else str(n) for n in names]
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:

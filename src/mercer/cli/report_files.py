@@ -9,9 +9,8 @@ from mercer.cli.failures import needed
 from mercer.cli.printing import to_csv, to_json
 from mercer.cli.scores import Verdict, to_text
 
-__all__ = ["REPORT", "report_files"]
+__all__ = ["report_files"]
 
-REPORT = "report.json"
 # More curves than this cannot be told apart; roc.csv has all of them.
 MOST_CURVES = 10
 
@@ -19,7 +18,7 @@ MOST_CURVES = 10
 def report_files(verdict: Verdict, plots: str) -> dict[str, bytes]:
     """Return the names and contents of all files of a report."""
     files = {
-        REPORT: to_json(verdict.report) + "\n",
+        "report.json": to_json(verdict.report) + "\n",
         "report.txt": to_text(verdict.report) + "\n",
         "predictions.csv": to_csv(
             ("truth", "prediction"),

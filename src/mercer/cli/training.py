@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
+from mercer.cli.choices import Choices
 from mercer.cli.command_bar import CommandBar
 from mercer.cli.cross_validation import (
     METRICS,
@@ -36,9 +37,11 @@ from mercer.cli.failures import (
 )
 from mercer.cli.grids import Grid, at_the_edge, written
 from mercer.cli.models import Model, describe_machine, load_model, save_model
-from mercer.cli.pipelines import TASKS, Choices, build
+from mercer.cli.pipelines import TASKS, build
 from mercer.cli.printing import rounded
 from mercer.machines.base.streams import StreamClassifier
+from mercer.machines.svr import SVR
+from mercer.runtime.validation import as_dense
 
 __all__ = ["FitRequest", "train"]
 
@@ -47,6 +50,8 @@ DEFAULTS = {"classification": "svc", "regression": "svr"}
 UNEVEN = 100.0
 # Folds of a search, if --cv does not say.
 USUAL_FOLDS = 5
+# A share of rows at the bound C that is too large for a good regression.
+MOST_AT_BOUND = 0.9
 # Rows that a machine learns from at once when it goes on learning.
 CHUNK = 512
 
@@ -120,6 +125,7 @@ def _fit_anew(
     machine, task, why = _decide(request, loaded)
     X, y = _samples(request, loaded, task)
     _remark_on_scale(request, loaded, X, remark)
+    unit = _unit_of_target(request, task, y)
     model = build(request.choices, machine, loaded.schema, sparse.issparse(X))
     guess = _told_guess(request, task, why)
     # Held-out samples take no part in a search, so that their score is an honest one.
@@ -128,7 +134,8 @@ def _fit_anew(
     n_folds = USUAL_FOLDS if request.cv is None else request.cv
     if request.cv is not None or request.grid:
         check_folds(request.source, n_folds, y, X.shape[0], task, guess)
-        how = (X, y, task, n_folds, request.choices.seed, bar)
+        in_units = y if unit is None or y is None else y / unit
+        how = (X, in_units, task, n_folds, request.choices.seed, bar)
         with _fitting(request):
             if request.grid:
                 searched, cv = search(model, request.grid, *how)
@@ -137,10 +144,13 @@ def _fit_anew(
     if searched is not None and request.grid:
         _remark_on_edges(request.grid, searched["best"], remark)
         model[-1].set_params(**searched["best"])
+    if unit is not None:
+        _to_values(model[-1], unit)
     started = time.perf_counter()
     with _fitting(request):
         bar.watch(model, "fitting").fit(X, y)
     seconds = time.perf_counter() - started
+    _remark_on_bounds(model[-1], y, remark)
     facts = {"task": task, "why": why, "samples": X.shape[0], "seconds": seconds}
     test = _test(model, held_out, task)
     return model, loaded, {**facts, "cv": cv, "test": test, "search": searched}
@@ -267,8 +277,10 @@ def _remark_on_scale(
     is_image = loaded.schema.image is not None
     if request.choices.scale != "none" or is_image or X.shape[0] < 2:
         return
-    spreads = abs(X).max(axis=0).toarray() if sparse.issparse(X) else X.std(axis=0)
-    spreads = np.ravel(spreads)
+    if sparse.issparse(X):
+        spreads = np.ravel(abs(X).max(axis=0).toarray())
+    else:
+        spreads = np.nanstd(X, axis=0)
     known = np.flatnonzero(spreads > 0)
     if not len(known):
         return
@@ -284,6 +296,51 @@ def _remark_on_scale(
             f"of {names[most]!r} is {rounded(spreads[most])}, that of "
             f"{names[least]!r} is {rounded(spreads[least])}. --scale standard may "
             "give a better model."
+        )
+
+
+def _unit_of_target(request: FitRequest, task: str, y: NDArray | None) -> float | None:
+    """Return the unit that --scale-target asks for, which is a standard deviation."""
+    if not request.choices.scale_target:
+        return None
+    if task != "regression" or y is None:
+        raise UsageFailure(
+            f"--scale-target is for regression, and this is {task}. Leave it out, or "
+            "choose --machine svr."
+        )
+    return float(np.std(y)) or 1.0
+
+
+def _to_values(machine: Any, unit: float) -> None:
+    """Turn parameters in units of the target into those for its values.
+
+    A machine fitted to targets that are ``unit`` times as large is ``unit`` times as
+    large, too, if its dual variables and its tube are. With a squared loss, the dual
+    variables follow their residuals without a bound.
+    """
+    parameters = machine.get_params(deep=False)
+    squared = str(parameters.get("loss", "")).startswith("squared")
+    names = ["epsilon"] if squared else ["epsilon", "C"]
+    if "kernel" in parameters:  # its tolerance is a gap in units of the target
+        names.append("tol")
+    machine.set_params(**{n: parameters[n] * unit for n in names if n in parameters})
+
+
+def _remark_on_bounds(
+    machine: Any, y: NDArray | None, remark: Callable[[str], None]
+) -> None:
+    """Say that C keeps a regression from reaching its targets."""
+    if not isinstance(machine, SVR) or y is None:
+        return
+    at_bound = np.abs(as_dense(machine.dual_coef_)).sum(axis=0) >= machine.C * (
+        1 - 1e-9
+    )
+    count = int(np.count_nonzero(at_bound))
+    if count >= MOST_AT_BOUND * len(y):
+        remark(
+            f"{count} of {len(y)} rows are at the bound C={machine.C:g}, so that the "
+            f"values, whose spread is {rounded(float(np.std(y)))}, are out of reach. "
+            "--scale-target takes C in units of this spread; a larger --C helps, too."
         )
 
 

@@ -219,8 +219,7 @@ class OnCluster(HasClient):
         stopped_early = progress is not None and progress.stopped_early
         self._keep_found(driver, statement, kernel, learnt, found, stopped_early)
         if sigmoids:
-            self.probA_ = np.array([s.A for s in sigmoids])
-            self.probB_ = np.array([s.B for s in sigmoids])
+            self._keep_sigmoids(sigmoids)  # type: ignore[attr-defined]
         return self
 
     def _keep_found(

@@ -91,6 +91,7 @@ class NuSVC(KernelClassifier):
     array([1])
     """
 
+    _impl: ClassVar[str] = "nu_svc"  # as programs read it that know LIBSVM
     _parameter_constraints: ClassVar[dict] = {
         **KernelClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

@@ -94,6 +94,7 @@ class OneClassSVM(NoveltyMachine):
     array([ 1, -1])
     """
 
+    _impl: ClassVar[str] = "one_class"  # as programs read it that know LIBSVM
     _parameter_constraints: ClassVar[dict] = {
         **SingleMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

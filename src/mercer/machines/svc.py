@@ -124,7 +124,10 @@ class SVC(KernelClassifier):
     code_ : ndarray of shape (n_classes, n_tasks)
         The side of each class in each machine: 1, -1, or 0 for neither.
     probA_, probB_ : ndarray of shape (n_tasks,)
-        Parameters of the machines' sigmoids, with ``probability=True``.
+        Parameters of the machines' sigmoids, empty without ``probability=True``. The
+        positive side of a machine with the decision value f has the probability
+        :math:`1 / (1 + \exp(A f + B))`; for two classes, as in scikit-learn, the
+        second class has :math:`1 / (1 + \exp(A f - B))`.
     kernel_ : Kernel
         The kernel, with numbers for all of its parameters.
     class_weight_ : ndarray of shape (n_classes,)
@@ -179,6 +182,7 @@ class SVC(KernelClassifier):
     True
     """
 
+    _impl: ClassVar[str] = "c_svc"  # as programs read it that know LIBSVM
     _parameter_constraints: ClassVar[dict] = {
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],

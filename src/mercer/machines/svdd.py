@@ -21,6 +21,7 @@ from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
     QUIET,
+    as_dense,
     stores_parameters,
     takes_card_arrays,
 )
@@ -142,12 +143,13 @@ class SVDD(NoveltyMachine):
         problem = plan.specs[0].problem
         diag, upper = -2.0 * problem.p, problem.hi[self.support_]
         # The centre a has aᵀa = αᵀKα, from ½αᵀKα - ½ Σ αᵢKᵢᵢ and Σ αᵢKᵢᵢ.
-        own = float(self.dual_coef_[0] @ diag[self.support_])
+        beta = as_dense(self.dual_coef_)[0]
+        own = float(beta @ diag[self.support_])
         self._center_norm = 2.0 * self.objective_ + own
         squared_radius = self._center_norm + 2.0 * self.intercept_[0]
         self.radius_ = float(np.sqrt(np.maximum(0.0, squared_radius)))
         # No coefficient can be more than 1, so 1 is not a bound of the sample itself.
-        at_bound = (upper < 1.0) & (self.dual_coef_[0] >= upper)
+        at_bound = (upper < 1.0) & (beta >= upper)
         self.boundary_ = self.support_[~at_bound].astype(np.intp)
         self.outliers_ = self.support_[at_bound].astype(np.intp)
         if plan.is_matrix and not np.allclose(diag, 1.0):

@@ -163,6 +163,7 @@ class SVR(KernelRegressor):
     np.True_
     """
 
+    _impl: ClassVar[str] = "epsilon_svr"  # as programs read it that know LIBSVM
     _parameter_constraints: ClassVar[dict] = {
         **KernelRegressor._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -237,6 +238,7 @@ class NuSVR(KernelRegressor):
     np.True_
     """
 
+    _impl: ClassVar[str] = "nu_svr"  # as programs read it that know LIBSVM
     _parameter_constraints: ClassVar[dict] = {
         **KernelRegressor._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

@@ -25,6 +25,9 @@ def fault_in_samples(X: Any) -> str | None:
     if hasattr(X, "iloc") and X.ndim == 2:
         columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
         named = [repr(name) for name in X.columns]
+    elif hasattr(X, "get_column"):  # of polars
+        columns = [np.asarray(X.get_column(name)) for name in X.columns]
+        named = [repr(name) for name in X.columns]
     else:
         try:
             values = np.asarray(X)

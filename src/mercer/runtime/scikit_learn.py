@@ -13,7 +13,9 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 # isort: split
 # Estimators check weights, classes of streams, and names of columns with scikit-learn's
-# rules and messages, which its conformance suite expects.
+# rules and messages, which its conformance suite expects. They keep sparse matrices in
+# the containers that it keeps.
+from sklearn.utils._sparse import _align_api_if_sparse as as_in_scikit_learn
 from sklearn.utils.multiclass import (
     _check_partial_fit_first_call as check_partial_fit_first_call,
 )
@@ -59,6 +61,7 @@ __all__ = [
     "PassthroughScorer",
     "RealNotInt",
     "StrOptions",
+    "as_in_scikit_learn",
     "check_feature_names_in",
     "check_method_params",
     "check_partial_fit_first_call",

@@ -45,8 +45,10 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         if target.exists():
             shutil.copymode(target, new)
         os.replace(new, target)
-    except BaseException:
+    except BaseException as error:
         new.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not name the file
         raise
     _sync_folder(target.parent)
 
@@ -54,11 +56,22 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
 def write_file(
     path: str | os.PathLike, content: bytes | str, *, makes_folder: bool = False
 ) -> None:
-    """Write a file as a whole, text as UTF-8, and its folder if that is wanted."""
-    if makes_folder:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+    """Write a file as a whole, text as UTF-8, and its folder if that is wanted.
+
+    After an error no folder is left that had to be made.
+    """
+    folder = Path(path).parent
+    made = [f for f in (folder, *folder.parents) if makes_folder and not f.exists()]
+    try:
+        if made:
+            folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+    except BaseException:
+        for new in made:
+            with suppress(OSError):  # another file may have come into it
+                new.rmdir()
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

@@ -31,6 +31,7 @@ class InProcess:
         self.on_exchange = None
         self.move_next: list[int] = []
         self.n_messages = 0
+        self.error = None
 
     @property
     def copies(self):
@@ -41,11 +42,12 @@ class InProcess:
         chunks = [self.chunks[k] for k in numbers]
         self.groups[place] = ShardGroup(setup, numbers, chunks, self.budget)
 
-    def begin(self, setup):
+    def begin(self, setup, chunks):
         self.setup = setup
-        for place in sorted(set(self.places.values())):
-            self._make(place, [k for k, p in self.places.items() if p == place])
-        return self._collect(None, list(self.groups))
+        places = sorted({self.places[k] for k in chunks})
+        for place in places:
+            self._make(place, [k for k in chunks if self.places[k] == place])
+        return self._collect(None, places)
 
     def _collect(self, message, places):
         replies = {}

@@ -139,6 +139,43 @@ def test_too_many_losses_are_an_error(data):
         drive(SVC(), carrier, max_restores=2)
 
 
+@pytest.mark.parametrize("max_restores", [0, 2])
+def test_shards_that_cannot_be_made_are_an_error(data, max_restores, monkeypatch):
+    pauses = []
+    monkeypatch.setattr("mercer.engines.cluster.driver.time.sleep", pauses.append)
+    carrier = InProcess(cut(4, data["X"], data["two"]), n_groups=2)
+    asked = []
+
+    def begin(setup, chunks):
+        asked.append(chunks)
+        carrier.error = MemoryError("no room")
+        return InProcess.begin(carrier, setup, [0]) if len(asked) == 1 else {}
+
+    carrier.begin = begin
+    words = rf"max_restores={max_restores} allows .* The last error was MemoryError"
+    with pytest.raises(RuntimeError, match=words) as caught:
+        drive(SVC(), carrier, max_restores=max_restores)
+    assert isinstance(caught.value.__cause__, MemoryError)
+    assert asked == [[0, 1, 2, 3]] + [[1, 2, 3]] * max_restores
+    assert pauses == sorted(pauses)
+    assert len(pauses) == max_restores
+
+
+def test_shards_that_are_made_later_take_part(data):
+    machine = SVC(C=3.0)
+    carrier = InProcess(cut(4, data["X"], data["two"]), n_groups=2)
+    asked = []
+
+    def begin(setup, chunks):
+        asked.append(chunks)
+        return InProcess.begin(carrier, setup, chunks[: len(asked) + 1])
+
+    carrier.begin = begin
+    driver, found = drive(machine, carrier)
+    assert driver.n_restores >= len(asked) - 1 >= 1
+    assert_same(found, machine.fit(data["X"], data["two"]), 1e-3)
+
+
 def test_chunks_move_to_workers_that_join(data):
     machine = SVC(C=3.0, gamma=0.3, tol=1e-6)
     carrier = InProcess(cut(4, data["X"], data["two"]), n_groups=2)

@@ -9,20 +9,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from mercer.cli.command_bar import CommandBar
 from mercer.cli.commands import options
-from mercer.cli.commands.options import parse_size
-from mercer.cli.data.loaded import ReadOptions
-from mercer.cli.data.reading import read_data
+from mercer.cli.commands.options import parse_encoding, parse_size
 from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import PoorAnswer, UsageFailure, reporting, tell
-from mercer.cli.models import load_model
 from mercer.cli.printing import check_free, print_json
-from mercer.cli.report_files import REPORT, report_files
-from mercer.cli.scores import judge, to_text
 from mercer.runtime.writing import write_file
 
 __all__ = ["evaluate"]
+
+#: The file of a report that is always written.
+REPORT = "report.json"
 
 
 @reporting
@@ -54,6 +51,7 @@ def evaluate(
     drop: options.Drop = None,
     format: options.Format = "auto",
     header: options.Header = "auto",
+    encoding: options.Encoding = "utf-8",
     samples: options.Samples = "X",
     size: options.Size = None,
     device: options.Device = None,
@@ -72,6 +70,14 @@ def evaluate(
     if out is not None:
         _check_folder(out, [REPORT], force)
     check_apart(model, data)
+    encoding, wanted_size = parse_encoding(encoding), parse_size(size)
+    from mercer.cli.command_bar import CommandBar
+    from mercer.cli.data.loaded import ReadOptions
+    from mercer.cli.data.reading import read_data
+    from mercer.cli.models import load_model
+    from mercer.cli.report_files import report_files
+    from mercer.cli.scores import judge, to_text
+
     found = load_model(model, device)
     how = ReadOptions(
         format,
@@ -79,8 +85,9 @@ def evaluate(
         needs_target=True,
         drop=tuple(drop or ()),
         header=header,
+        encoding=encoding,
         samples=samples,
-        size=parse_size(size),
+        size=wanted_size,
         schema=found.schema,
     )
     with CommandBar(quiet) as bar:
@@ -92,9 +99,8 @@ def evaluate(
             bar.begin("drawing")
             files = report_files(verdict, plots)
             _check_folder(out, files, force)
-            out.mkdir(exist_ok=True)
             for name, content in files.items():
-                write_file(out / name, content)
+                write_file(out / name, content, makes_folder=True)
     if verdict.unknown and not quiet:
         names = ", ".join(map(repr, verdict.unknown))
         what = "has classes that the model does not know"

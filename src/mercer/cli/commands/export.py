@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from mercer import export_liblinear, export_libsvm
 from mercer.cli.commands import options
 from mercer.cli.failures import ModelFailure, UsageFailure, first_line, reporting, tell
-from mercer.cli.models import Model, load_model
 from mercer.cli.printing import check_free, print_json, print_pairs
-from mercer.machines.linear.base import LinearMachine
 from mercer.runtime.writing import write_file
+
+if TYPE_CHECKING:
+    from mercer.cli.models import Model
 
 __all__ = ["export"]
 
@@ -66,6 +64,10 @@ def export(
     if out == Path("-"):
         raise UsageFailure("--out -: give the name of a file.")
     check_free([out], force, [model])
+    from mercer import export_liblinear, export_libsvm
+    from mercer.cli.models import load_model
+    from mercer.machines.linear.base import LinearMachine
+
     found = load_model(model)
     if to == "sklearn":
         part = "[-1]" if found.machine is not found.estimator else ""
@@ -102,6 +104,8 @@ def _numbered(machine: Any) -> tuple[Any, dict[int, str] | None]:
     classes = getattr(machine, "classes_", None)
     if classes is None or classes.dtype.kind in "iu":
         return machine, None
+    import numpy as np
+
     machine = copy.copy(machine)
     machine.classes_ = np.arange(len(classes))
     return machine, dict(enumerate(map(str, classes.tolist())))
@@ -112,13 +116,16 @@ def _scaling(found: Model, to: str) -> tuple[Any, Any] | None:
     steps = [] if found.machine is found.estimator else found.estimator.steps[:-1]
     if not steps:
         return None
+    import numpy as np
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
     if len(steps) > 1 or not isinstance(
         steps[0][1], StandardScaler | MinMaxScaler | MaxAbsScaler
     ):
         names = ", ".join(type(step).__name__ for _, step in steps)
         raise ModelFailure(
             f"{found.source} computes features ({names}), which {to.upper()} cannot "
-            "do. Fit without --features, or predict with mercer predict."
+            "do. Fit without --features and --missing, or predict with mercer predict."
         )
     scaler = steps[0][1]
     n = int(found.estimator.n_features_in_)

@@ -9,13 +9,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from mercer.cli.choices import Choices, check_alone, option_of
 from mercer.cli.commands import options
 from mercer.cli.commands.options import READ, option
-from mercer.cli.data.loaded import ReadOptions
 from mercer.cli.data.sources import check_apart
 from mercer.cli.failures import UsageFailure, reporting, tell
 from mercer.cli.grids import parse_grid, written
-from mercer.cli.pipelines import OPTIONS, Choices, check_choices
 from mercer.cli.printing import (
     check_free,
     print_json,
@@ -23,12 +22,12 @@ from mercer.cli.printing import (
     quoted_commas,
     short_numbers,
 )
-from mercer.cli.searched import check_figure, search_figure, search_table
-from mercer.cli.training import FitRequest, train
 from mercer.runtime.writing import write_file
 
 __all__ = ["fit"]
 
+#: Endings by which people know pickles.
+PICKLES = (".pkl", ".pickle", ".joblib")
 MODEL, SOLVE, CHECK = "The machine", "How it is solved", "How good it is"
 
 
@@ -71,6 +70,14 @@ Earlier = Annotated[
 Categories = Annotated[
     Literal["refuse", "one-hot"],
     option(READ, "Refuse text columns, or make a 0/1 column for each value."),
+]
+Missing = Annotated[
+    Literal["refuse", "mean", "median", "most-frequent", "drop"],
+    option(
+        READ,
+        "Refuse missing values, fill them in from the rows of the fit, or leave their "
+        "rows out. The model keeps what it fills in.",
+    ),
 ]
 Features = Annotated[
     Literal["pixels", "hog"],
@@ -138,6 +145,16 @@ Epsilon = Annotated[
         MODEL,
         "Half the width of the tube of svr, linear-svr and mkl-svr. Default: 0.1; "
         "0 for linear-svr.",
+    ),
+]
+ScaleTarget = Annotated[
+    bool,
+    option(
+        MODEL,
+        "For regression: take --C and --epsilon in units of the target's standard "
+        "deviation.",
+        "--scale-target",
+        metavar="",
     ),
 ]
 Multiclass = Annotated[
@@ -273,7 +290,9 @@ def fit(
     drop: options.Drop = None,
     format: options.Format = "auto",
     header: options.Header = "auto",
+    encoding: options.Encoding = "utf-8",
     categories: Categories = "refuse",
+    missing: Missing = "refuse",
     samples: options.Samples = "X",
     size: options.Size = None,
     colour: options.Colour = "auto",
@@ -288,6 +307,7 @@ def fit(
     coef0: Coef0 = None,
     nu: Nu = None,
     epsilon: Epsilon = None,
+    scale_target: ScaleTarget = False,
     multiclass: Multiclass = None,
     probability: Probability = False,
     class_weight: ClassWeight = None,
@@ -336,6 +356,8 @@ def fit(
     }
     grid = None if search is None else parse_grid(search)
     if figure is not None:
+        from mercer.cli.searched import check_figure
+
         check_figure(figure, grid)
         check_free([figure], force, [data, out])
     choices = Choices(
@@ -348,33 +370,49 @@ def fit(
         n_jobs,
         seed,
         tuple(grid or ()),
+        missing,
+        scale_target,
     )
-    check_choices(choices)
+    check_alone(choices)
     if earlier is not None:
         _check_earlier(choices, cv, test_size, normal)
         check_apart(earlier, data)
+    encoding, wanted_size = options.parse_encoding(encoding), options.parse_size(size)
+    from mercer.cli.data.loaded import ReadOptions
+    from mercer.cli.pipelines import check_choices
+    from mercer.cli.training import FitRequest, train
+
+    check_choices(choices)
     how = ReadOptions(
         format,
         target,
         drop=tuple(drop or ()),
         header=header,
+        encoding=encoding,
         one_hot=categories == "one-hot",
         samples=samples,
-        size=options.parse_size(size),
+        size=wanted_size,
         colour=colour,
+        missing=missing,
     )
     request = FitRequest(
         data, how, choices, out, cv, test_size, normal, strict, grid, earlier
     )
     result = train(request, quiet, _silent if quiet else tell)
+    if out.suffix.lower() in PICKLES and not quiet:
+        tell(f"{out} is not a pickle, but a file for mercer.load and skops.")
     found = result["search"]
     if figure is not None:
+        from mercer.cli.searched import search_figure
+
         write_file(figure, search_figure(found, figure.suffix[1:]))
     if as_json:
         print_json(result)
         return
     print_pairs(_lines(result))
     if found is not None:
+        from mercer.cli.searched import search_table
+
         typer.echo("\n" + search_table(found))
 
 
@@ -386,6 +424,8 @@ def _check_earlier(
         "--machine": choices.machine != "auto",
         "--kernel": choices.kernels,
         "--scale": choices.scale != "none",
+        "--scale-target": choices.scale_target,
+        "--missing": choices.missing != "refuse",
         "--features": choices.features != "pixels",
         "--search": choices.searched,
         "--cv": cv is not None,
@@ -393,12 +433,11 @@ def _check_earlier(
         "--normal": normal is not None,
     }
     for name, value in choices.parameters.items():
-        option = OPTIONS.get(name, name).replace("_", "-")
-        given[f"--{option}"] = value is not None
-    for option, is_given in given.items():
+        given[option_of(name)] = value is not None
+    for name, is_given in given.items():
         if is_given:
             raise UsageFailure(
-                f"{option} cannot be given with --from: the model keeps the options "
+                f"{name} cannot be given with --from: the model keeps the options "
                 "of its first fit. Leave it out, or fit anew without --from."
             )
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mercer.cli.commands import options
 from mercer.cli.failures import reporting
-from mercer.cli.models import Model, describe_machine, load_model
 from mercer.cli.printing import (
     print_json,
     print_pairs,
     quoted_commas,
     short_numbers,
 )
+
+if TYPE_CHECKING:
+    from mercer.cli.models import Model
 
 __all__ = ["info"]
 
@@ -25,6 +27,8 @@ def info(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 
     mercer info iris.skops
     """
+    from mercer.cli.models import load_model
+
     found = load_model(model)
     facts = _facts(found)
     if as_json:
@@ -34,6 +38,8 @@ def info(model: options.ModelFile, as_json: options.AsJson = False) -> None:
 
 
 def _facts(model: Model) -> dict[str, Any]:
+    from mercer.cli.models import describe_machine
+
     machine = model.machine
     parameters = {
         name: value if isinstance(value, int | float | str | None) else repr(value)
@@ -60,6 +66,7 @@ def _facts(model: Model) -> dict[str, Any]:
         "normal": model.normal,
         "image": vars(image) if image else None,
         "scale": model.notes.get("scale"),
+        "missing": schema.missing,
         "cv": model.notes.get("cv"),
         "test": model.notes.get("test"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ __all__ = [
     "Colour",
     "DataFile",
     "Drop",
+    "Encoding",
     "Force",
     "Format",
     "Header",
@@ -24,6 +26,7 @@ __all__ = [
     "Size",
     "TargetName",
     "option",
+    "parse_encoding",
     "parse_size",
 ]
 
@@ -74,6 +77,10 @@ Header = Annotated[
         READ, "Whether a CSV begins with names; auto: if its first line has no number."
     ),
 ]
+Encoding = Annotated[
+    str,
+    option(READ, "Encoding of a CSV, such as cp1252 or utf-16.", metavar="NAME"),
+]
 Samples = Annotated[
     str,
     option(READ, "Array of an npz file that has the samples.", metavar="NAME"),
@@ -110,6 +117,17 @@ Quiet = Annotated[
         "--quiet", "-q", metavar="", help="Show no progress bar and no remarks."
     ),
 ]
+
+
+def parse_encoding(name: str) -> str:
+    """Return the usual name of an encoding of text."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise UsageFailure(
+            f"--encoding {name!r} is not an encoding that Python knows. Give one such "
+            "as utf-8, cp1252, latin-1 or utf-16."
+        ) from None
 
 
 def parse_size(text: str | None) -> tuple[int, int] | None:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from mercer.cli.failures import ModelFailure, UsageFailure, reporting
-from mercer.cli.models import load_model
 
 __all__ = ["play"]
 
@@ -59,6 +58,8 @@ def play(
 
     reader = DigitReader()
     if model is not None:
+        from mercer.cli.models import load_model
+
         found = load_model(model)
         try:
             reader = DigitReader(check_digit_model(found.estimator, found.source))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from mercer.cli.command_bar import CommandBar
 from mercer.cli.commands import options
-from mercer.cli.commands.options import parse_size
-from mercer.cli.data.loaded import LoadedData, ReadOptions
-from mercer.cli.data.reading import read_data
+from mercer.cli.commands.options import parse_encoding, parse_size
 from mercer.cli.data.sources import check_apart, name_of
 from mercer.cli.failures import UsageFailure, reporting
-from mercer.cli.models import Model, load_model
 from mercer.cli.printing import check_free, print_json, to_csv
 from mercer.runtime.writing import write_file
+
+if TYPE_CHECKING:
+    from mercer.cli.data.loaded import LoadedData
+    from mercer.cli.models import Model
 
 __all__ = ["predict"]
 
@@ -42,9 +41,19 @@ def predict(
         bool,
         typer.Option("--decision", metavar="", help="Add columns of decision values."),
     ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COL",
+            help="Column to copy to the output, such as an id; may be repeated. "
+            "Default: none.",
+        ),
+    ] = None,
     drop: options.Drop = None,
     format: options.Format = "auto",
     header: options.Header = "auto",
+    encoding: options.Encoding = "utf-8",
     samples: options.Samples = "X",
     size: options.Size = None,
     device: options.Device = None,
@@ -54,9 +63,11 @@ def predict(
 ) -> None:
     """Predict with a model file; columns are matched by their names, in any order.
 
+    Columns that the model does not know are ignored.
+
     For example:
 
-    mercer predict iris.skops new.csv --proba --out answers.csv
+    mercer predict iris.skops new.csv --proba --keep id --out answers.csv
 
     zcat new.csv.gz | mercer predict iris.skops -
     """
@@ -64,6 +75,12 @@ def predict(
     if out is not None:
         check_free([out], force, [model, data])
     check_apart(model, data)
+    encoding, wanted_size = parse_encoding(encoding), parse_size(size)
+    from mercer.cli.command_bar import CommandBar
+    from mercer.cli.data.loaded import ReadOptions
+    from mercer.cli.data.reading import read_data
+    from mercer.cli.models import load_model
+
     found = load_model(model, device)
     if proba and not found.has("predict_proba"):
         raise UsageFailure(
@@ -79,9 +96,11 @@ def predict(
         format,
         drop=tuple(drop or ()),
         header=header,
+        encoding=encoding,
         samples=samples,
-        size=parse_size(size),
+        size=wanted_size,
         schema=found.schema,
+        keep=tuple(keep or ()),
     )
     with CommandBar(quiet) as bar:
         bar.begin(f"reading {name_of(data)}")
@@ -92,6 +111,7 @@ def predict(
     if out is not None:
         write_file(out, text)
     if as_json:
+        summary: dict[str, Any]
         summary = {"model": model, "samples": loaded.X.shape[0], "out": out}
         print_json(summary if out else {**summary, **columns})
     elif out is None:
@@ -105,7 +125,7 @@ def _columns(
     if loaded.files is not None:
         columns["file"] = list(loaded.files)
     columns["prediction"] = model.ask("predict", loaded).tolist()
-    classes = getattr(model.machine, "classes_", np.array([]))
+    classes = getattr(model.machine, "classes_", ())
     if proba:
         values = model.ask("predict_proba", loaded)
         for k, name in enumerate(classes):
@@ -119,4 +139,17 @@ def _columns(
             for k in range(values.shape[1]):
                 name = k + 1 if names is None else names[k]
                 columns[f"decision {name}"] = values[:, k].tolist()
-    return columns
+    if loaded.complete is not None:
+        columns = {n: _spread(v, loaded.complete) for n, v in columns.items()}
+    if both := sorted(loaded.kept.keys() & columns.keys()):
+        raise UsageFailure(
+            f"--keep {both[0]!r}: the output has a column of this name already. Give "
+            "the column of the data another name."
+        )
+    return {**loaded.kept, **columns}
+
+
+def _spread(values: list[Any], complete: Any) -> list[Any]:
+    """Return values by row of the file, with None for rows that are left out."""
+    rest = iter(values)
+    return [next(rest) if there else None for there in complete.tolist()]

@@ -1,4 +1,4 @@
-"""Which columns of a table are features, and how text columns become features."""
+"""Which columns of a table are features, targets, or neither."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mercer.cli.data.loaded import LoadedData, ReadOptions, Schema, as_numbers
+from mercer.cli.data.loaded import ReadOptions, Schema
 from mercer.cli.failures import DataFailure, UsageFailure
 from mercer.runtime.user_warnings import warn_user
 
-__all__ = ["ChosenColumns", "assemble", "choose", "warn_of_order"]
+__all__ = ["ChosenColumns", "choose", "listed", "match", "warn_of_order"]
 
-# A column with more different texts than this, if they differ in most rows, has names
-# of samples and not categories.
-MOST_CATEGORIES = 100
+
+# Columns, or values of a column, that a message names.
+MOST_NAMED = 10
 
 
 class ChosenColumns(NamedTuple):
@@ -27,6 +24,8 @@ class ChosenColumns(NamedTuple):
     texts: set[int]  #: the features among them that are, or may be, categories
     target: int | None
     schema: Schema
+    is_new: bool  #: whether it is the schema of a new model
+    kept: Sequence[int] = ()  #: columns that go to the output
 
 
 def choose(
@@ -37,11 +36,12 @@ def choose(
     dropped = {_find(name, names, source, "--drop", named) for name in how.drop}
     if how.schema is None:
         return _for_new_model(names, named, source, how, dropped)
+    kept = [_find(name, names, source, "--keep", named) for name in how.keep]
     target = _target_for(how.schema, names, named, source, how, len(dropped))
     rest = [j for j in range(len(names)) if j not in dropped and j != target]
     if how.schema.named and named:
-        _check_match(how.schema, [names[j] for j in rest], source)
-        features = [names.index(name) for name in how.schema.features]
+        found = match(how.schema, [names[j] for j in rest], source, kept=how.keep)
+        features = [rest[k] for k in found]
     else:
         features = rest
         if how.schema.named:
@@ -53,10 +53,11 @@ def choose(
                 "with --drop."
             )
     pairs = zip(how.schema.features, features, strict=False)
-    texts = {j for name, j in pairs if name in how.schema.categories}
+    to_steps = how.schema.missing == "steps"
+    texts = {j for name, j in pairs if to_steps or name in how.schema.categories}
     # A prediction does not need the target, which may be blank.
     return ChosenColumns(
-        features, texts, target if how.needs_target else None, how.schema
+        features, texts, target if how.needs_target else None, how.schema, False, kept
     )
 
 
@@ -83,9 +84,10 @@ def _for_new_model(
         named=named,
         target=None if target is None else names[target],
         target_at=target,
+        missing=how.missing,
     )
     return ChosenColumns(
-        features, set(features) if how.one_hot else set(), target, schema
+        features, set(features) if how.one_hot else set(), target, schema, True
     )
 
 
@@ -122,18 +124,22 @@ def warn_of_order(source: str) -> None:
     )
 
 
-def _check_match(schema: Schema, names: Sequence[str], source: str) -> None:
-    """Name the columns that are missing, and those that a model does not know."""
-    missing = [name for name in schema.features if name not in names]
-    wrong = [name for name in names if name not in schema.features]
-    if missing or wrong:
-        lacks = f" lacks {_some(missing)}" if missing else ""
-        has = f" has {_some(wrong)}, which the model does not know" if wrong else ""
-        hint = " Leave columns out with --drop." if wrong else ""
-        if missing:
-            hint = " The model needs all columns that it was fitted to."
-        both = " and" if lacks and has else ""
-        raise DataFailure(f"{source}: the header{lacks}{both}{has}.{hint}")
+def match(
+    schema: Schema, names: Sequence[str], source: str, kept: Sequence[str] = ()
+) -> list[int]:
+    """Return where the features of a model are; say which columns it does not use."""
+    places = {name: k for k, name in enumerate(names)}
+    missing = [name for name in schema.features if name not in places]
+    others = [name for name in names if name not in set(schema.features)]
+    if missing:
+        has = f" and has {_some(others)}, which the model does not know"
+        raise DataFailure(
+            f"{source} lacks the columns {_some(missing)}{has if others else ''}. The "
+            "model needs all columns that it was fitted to."
+        )
+    if ignored := [name for name in others if name not in kept]:
+        warn_user(f"{source} has columns that the model ignores: {_some(ignored)}.")
+    return [places[name] for name in schema.features]
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
@@ -168,64 +174,11 @@ def _find(
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:10]))
-    return shown + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    return listed([repr(name) for name in names])
 
 
-def assemble(
-    loaded: LoadedData,
-    choice: ChosenColumns,
-    numbers: NDArray,
-    texts: dict[int, list[str]],
-) -> tuple[NDArray, Schema]:
-    """Put the features together: columns of numbers, and 0 and 1 for categories.
-
-    ``numbers`` has the features that are not among ``texts``, in their order.
-    """
-    if not texts:
-        return numbers, choice.schema
-    names = dict(zip(choice.features, choice.schema.features, strict=True))
-    known, is_new = dict(choice.schema.categories), not choice.schema.categories
-    parts, next_number = [], 0
-    for j in choice.features:
-        if j not in texts:
-            parts.append(numbers[:, next_number : next_number + 1])
-            next_number += 1
-            continue
-        values = as_numbers(texts[j]) if is_new else None
-        if values is not None and np.isfinite(values).all():
-            parts.append(values[:, None].astype(np.float64))
-            continue
-        if is_new:
-            known[names[j]] = _categories(loaded, names[j], texts[j])
-        parts.append(_one_hot(loaded, names[j], texts[j], known[names[j]]))
-    return np.hstack(parts), choice.schema.with_categories(known)
-
-
-def _categories(loaded: LoadedData, name: str, texts: list[str]) -> list[str]:
-    for i, text in enumerate(texts):
-        if not text:
-            raise DataFailure(f"{loaded.where(i, name)} is empty. Fill in a value.")
-    found = sorted(set(texts))
-    if len(found) > max(MOST_CATEGORIES, len(texts) // 2):
-        raise DataFailure(
-            f"{loaded.source}, column {name!r} has {len(found)} different texts, such "
-            f"as {found[0]!r}, which are too many for categories. Leave the column out "
-            f"with --drop {name!r}."
-        )
-    return found
-
-
-def _one_hot(
-    loaded: LoadedData, name: str, texts: list[str], categories: list[str]
-) -> NDArray:
-    codes = {category: k for k, category in enumerate(categories)}
-    columns = np.zeros((len(texts), len(categories)))
-    for i, text in enumerate(texts):
-        if text not in codes:
-            raise DataFailure(
-                f"{loaded.where(i, name)}: the training data did not have the value "
-                f"{text!r}, only {_some(categories)}."
-            )
-        columns[i, codes[text]] = 1
-    return columns
+def listed(texts: Sequence[str], separator: str = ", ") -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = len(texts) - MOST_NAMED
+    end = f" and {more} more" if more > 0 else ""
+    return separator.join(texts[:MOST_NAMED]) + end

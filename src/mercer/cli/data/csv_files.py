@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -11,14 +10,9 @@ from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
-from mercer.cli.data.columns import ChosenColumns, assemble, choose
-from mercer.cli.data.loaded import (
-    LoadedData,
-    ReadOptions,
-    Target,
-    as_numbers,
-    is_number,
-)
+from mercer.cli.data.columns import ChosenColumns, choose
+from mercer.cli.data.features import Odd, as_floats, assemble, finished
+from mercer.cli.data.loaded import LoadedData, ReadOptions, is_number
 from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure
 
@@ -27,8 +21,6 @@ __all__ = ["read_csv"]
 # Commas come last: values in files with tabs or semicolons may have commas in them.
 DELIMITERS = ("\t", ";", ",")
 SPELT = {"\t": "tabs", ";": "semicolons", ",": "commas"}
-# What programs write for a value that is missing.
-MISSING = {"na", "n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing"}
 # Lines that are looked at to find the delimiter, and rows that are converted at once.
 N_SNIFFED, N_AT_ONCE = 20, 2048
 
@@ -41,7 +33,7 @@ class _Row(NamedTuple):
 def read_csv(source: Source, how: ReadOptions) -> LoadedData:
     """Read a table; an error names the line and the column."""
     try:
-        with source.open_text() as file:
+        with source.open_text(how.encoding) as file:
             rows = _rows(source, file)
             first = next(rows, None)
             if first is None:
@@ -52,16 +44,13 @@ def read_csv(source: Source, how: ReadOptions) -> LoadedData:
             names = [cell.strip() for cell in first.cells] if named else numbers
             names = [name or number for name, number in zip(names, numbers)]  # noqa: B905
             choice = choose(names, named, str(source), how)
-            columns = _Columns(source, names, choice, how.schema is None)
+            columns = _Columns(source, names, choice)
             if not named:
                 columns.add([first])
             while batch := list(islice(rows, N_AT_ONCE)):
                 columns.add(batch)
-    except UnicodeDecodeError as error:
-        raise DataFailure(
-            f"{source} is not text in UTF-8 (byte {error.start}: {error.reason}). Save "
-            "it as UTF-8, or name its format with --format."
-        ) from error
+    except UnicodeError as error:
+        raise DataFailure(source.not_text(how.encoding, error)) from error
     except (OSError, EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
     return columns.loaded()
@@ -129,16 +118,15 @@ def _is_header(first: _Row, how: ReadOptions) -> bool:
 class _Columns:
     """Collects columns, converted while they are read."""
 
-    def __init__(
-        self, source: Source, names: list[str], choice: ChosenColumns, is_new: bool
-    ):
+    def __init__(self, source: Source, names: list[str], choice: ChosenColumns):
         self._source = source
         self._names = names
         self._choice = choice
-        self._is_new = is_new  # the model: an old one cannot do without a column
         self._numeric = [j for j in choice.features if j not in choice.texts]
         self._blocks: list[Any] = []
         self._texts: dict[int, list[str]] = {j: [] for j in sorted(choice.texts)}
+        self._kept: dict[int, list[str]] = {j: [] for j in choice.kept}
+        self._odd: dict[int, Odd] = {}
         self._targets: list[str] = []
         self._lines: list[int] = []
 
@@ -148,44 +136,22 @@ class _Columns:
         try:
             block = np.array(cells, dtype=np.float64)
         except ValueError:
-            block = None
-        if block is None or not np.isfinite(block).all():
-            self._refuse(rows)
+            block = np.empty((len(rows), len(self._numeric)))
+            for k, column in enumerate(zip(*cells, strict=True)):
+                block[:, k], odd = as_floats(column, len(self._lines))
+                if odd is not None:
+                    self._note(self._numeric[k], odd)
         self._blocks.append(block)
         self._lines += [row.line for row in rows]
-        for j, texts in self._texts.items():
+        for j, texts in (*self._texts.items(), *self._kept.items()):
             texts += [row.cells[j].strip() for row in rows]
         if (at := self._choice.target) is not None:
             self._targets += [row.cells[at].strip() for row in rows]
 
-    def _refuse(self, rows: list[_Row]) -> None:
-        """Name the first value that is not a finite number."""
-        for row in rows:
-            for j in self._numeric:
-                cell, name = row.cells[j].strip(), self._names[j]
-                where = f"{self._source}, line {row.line}, column {name!r}"
-                drop = f"or leave this column out with --drop {name!r}"
-                drop = drop if self._is_new else "or leave the row out"
-                if not cell:
-                    raise DataFailure(f"{where} is empty. Fill in a value, {drop}.")
-                if not is_number(cell):
-                    what = f"{where}: {cell!r} is not a number."
-                    raise DataFailure(f"{what} {self._remedy(cell)}, {drop}.")
-                if not math.isfinite(float(cell)):
-                    raise DataFailure(
-                        f"{where}: {cell!r} is not a finite number. Fill in another "
-                        f"value, {drop}."
-                    )
-
-    def _remedy(self, cell: str) -> str:
-        """Say what to do about a text where a number belongs."""
-        if cell.lower() in MISSING:
-            return "Fill in a value"
-        if is_number(cell.replace(",", ".", 1)):
-            return f"Write it with a decimal point, {cell.replace(',', '.', 1)}"
-        if self._is_new:
-            return "Turn text columns into features with --categories one-hot"
-        return "The model knows this column as numbers: correct the value"
+    def _note(self, j: int, odd: Odd) -> None:
+        """Add to what stands in a column in the place of numbers."""
+        first = self._odd.get(j, odd._replace(number=0))
+        self._odd[j] = first._replace(number=first.number + odd.number)
 
     def loaded(self) -> LoadedData:
         """Return the samples of all rows."""
@@ -195,17 +161,10 @@ class _Columns:
             str(self._source), None, self._choice.schema, lines=self._lines
         )
         numbers = np.concatenate(self._blocks)
-        X, schema = assemble(loaded, self._choice, numbers, self._texts)
-        target = None
-        if self._choice.target is not None:
-            target = self._target(loaded, self._names[self._choice.target])
-        return LoadedData(str(self._source), X, schema, target, lines=self._lines)
-
-    def _target(self, loaded: LoadedData, name: str) -> Target:
-        for i, text in enumerate(self._targets):
-            if not text:
-                raise DataFailure(f"{loaded.where(i, name)}, the target, is empty.")
-        values = as_numbers(self._targets)
-        if values is None:
-            values = np.array(self._targets)
-        return Target(name, values, self._targets)
+        X, schema = assemble(
+            loaded, self._choice, self._names, numbers, self._texts, self._odd
+        )
+        at = self._choice.target
+        target = None if at is None else (self._names[at], self._targets)
+        kept = {self._names[j]: texts for j, texts in self._kept.items()}
+        return finished(loaded, X, schema, target, kept)

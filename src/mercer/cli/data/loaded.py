@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BOOLEANS",
     "ImageForm",
     "LoadedData",
     "ReadOptions",
@@ -17,8 +18,13 @@ __all__ = [
     "Target",
     "as_numbers",
     "as_whole",
+    "is_code",
     "is_number",
+    "typed",
 ]
+
+# How booleans are spelt in text, with lower-case letters.
+BOOLEANS = {"false": False, "true": True}
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,9 @@ class Schema:
     categories: dict[str, list[str]] = field(default_factory=dict)
     image: ImageForm | None = None
     first_index: int = 1  #: the number of the first column in LIBSVM files
+    #: what is done about missing values: see --missing; "steps" leaves them, and text,
+    #: to the model's own steps
+    missing: str = "refuse"
 
     def with_categories(self, categories: dict[str, list[str]]) -> Schema:
         """Return the schema with the values of its text columns."""
@@ -70,7 +79,7 @@ class Target:
     """Classes or values of the samples, as the file has them."""
 
     name: str
-    values: NDArray  #: int64 or float64 if all are numbers, else text
+    values: NDArray  #: bool, or int64 or float64 if all are numbers, else text
     texts: Sequence[str] | None = None  #: as the file spells the values
 
 
@@ -85,13 +94,22 @@ class LoadedData:
     #: lines of the file or names of images, by sample; without either, rows are counted
     lines: Sequence[int] | None = None
     files: Sequence[str] | None = None
+    #: which rows of the file are samples, if rows with missing values were left out
+    complete: NDArray | None = None
+    #: values of the columns of --keep, by row of the file
+    kept: dict[str, list[Any]] = field(default_factory=dict)
+
+    def place(self, i: int, column: str | None = None) -> str:
+        """Say where in the source a sample, or one of its values, is."""
+        if self.files is not None:
+            return self.files[i]
+        at = i if self.complete is None else int(np.flatnonzero(self.complete)[i])
+        row = f"row {at + 1}" if self.lines is None else f"line {self.lines[at]}"
+        return row + (f", column {column!r}" if column else "")
 
     def where(self, i: int, column: str | None = None) -> str:
         """Say where a sample, or one of its values, is."""
-        if self.files is not None:
-            return f"{self.source}, {self.files[i]}"
-        row = f"row {i + 1}" if self.lines is None else f"line {self.lines[i]}"
-        return f"{self.source}, {row}" + (f", column {column!r}" if column else "")
+        return f"{self.source}, {self.place(i, column)}"
 
 
 @dataclass(frozen=True)
@@ -103,11 +121,14 @@ class ReadOptions:
     needs_target: bool = False
     drop: tuple[str, ...] = ()
     header: str = "auto"
+    encoding: str = "utf-8"
     one_hot: bool = False
     samples: str = "X"
     size: tuple[int, int] | None = None
     colour: str = "auto"
     schema: Schema | None = None  #: of the model that the data are for
+    missing: str = "refuse"  #: what a new model does about missing values
+    keep: tuple[str, ...] = ()  #: columns that go to the output as they are
 
 
 def is_number(text: str) -> bool:
@@ -119,10 +140,14 @@ def is_number(text: str) -> bool:
     return True
 
 
+def is_code(text: str) -> bool:
+    """Tell whether a text is a code such as 007, which is a name and not a number."""
+    return len(text) > 1 and text[0] == "0" and text[1].isdigit()
+
+
 def as_numbers(texts: Sequence[str]) -> NDArray | None:
     """Return texts as numbers, int64 if all are whole; None if some are not numbers."""
-    # Codes such as 007 are names, not numbers.
-    if any(len(t) > 1 and t[0] == "0" and t[1].isdigit() for t in texts):
+    if any(map(is_code, texts)):
         return None
     try:
         values = np.array(texts, dtype=np.float64)
@@ -131,9 +156,21 @@ def as_numbers(texts: Sequence[str]) -> NDArray | None:
     return as_whole(values)
 
 
+def typed(texts: Sequence[str]) -> NDArray:
+    """Return texts as numbers or booleans if all of them are, else as text."""
+    values = as_numbers(texts)
+    if values is not None:
+        return values
+    if {text.lower() for text in texts} <= BOOLEANS.keys():
+        return np.array([BOOLEANS[text.lower()] for text in texts])
+    return np.array(texts)
+
+
 def as_whole(values: NDArray) -> NDArray:
-    """Return values as int64 if all are whole numbers, else as float64."""
-    if values.dtype.kind in "iub":
+    """Return numbers as int64 if all are whole, else as float64; booleans stay."""
+    if values.dtype.kind == "b":
+        return values
+    if values.dtype.kind in "iu":
         return values.astype(np.int64)
     values = values.astype(np.float64)
     with np.errstate(invalid="ignore"):

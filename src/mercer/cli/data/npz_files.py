@@ -5,19 +5,14 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.data.columns import warn_of_order
-from mercer.cli.data.loaded import (
-    ImageForm,
-    LoadedData,
-    ReadOptions,
-    Schema,
-    Target,
-    as_whole,
-)
+from mercer.cli.data.columns import match, warn_of_order
+from mercer.cli.data.features import check_numbers, finished
+from mercer.cli.data.loaded import ImageForm, LoadedData, ReadOptions, Schema
 from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, UsageFailure
 
@@ -45,18 +40,15 @@ def read_npz(source: Source, how: ReadOptions) -> LoadedData:
         n_columns=X.shape[1],
         named=names is not None,
         image=form,
+        missing=how.missing,
     )
-    loaded = LoadedData(str(source), X, schema)
-    wrong = np.argwhere(~np.isfinite(X))
-    if len(wrong):
-        i, j = map(int, wrong[0])
-        where = loaded.where(i, schema.features[j])
-        raise DataFailure(f"{where}: {X[i, j]} is not a finite number.")
     X, schema = _for_model(X, schema, how, source)
+    loaded = LoadedData(str(source), X, schema)
+    check_numbers(loaded, schema.features, X, {}, how.schema is None)
     target = _target(arrays, len(X), how, source)
     if target is not None and how.schema is None:
-        schema = Schema(**{**vars(schema), "target": target.name})
-    return LoadedData(str(source), X, schema, target)
+        schema = replace(schema, target=target[0])
+    return finished(loaded, X, schema, target)
 
 
 def _pick(
@@ -111,15 +103,7 @@ def _for_model(
             f"{', '.join(wanted.categories)}. Give a CSV or Parquet file."
         )
     if schema.named and wanted.named:
-        missing = sorted(set(wanted.features) - set(schema.features))
-        more = sorted(set(schema.features) - set(wanted.features))
-        if missing or more:
-            raise DataFailure(
-                f"{source} has other features than the model. Missing: "
-                f"{', '.join(missing) or 'none'}. Unknown to the model: "
-                f"{', '.join(more) or 'none'}."
-            )
-        X = X[:, [schema.features.index(name) for name in wanted.features]]
+        X = X[:, match(wanted, schema.features, str(source))]
     elif X.shape[1] != wanted.n_columns:
         raise DataFailure(
             f"{source} has {X.shape[1]} features; the model has {wanted.n_columns}."
@@ -131,7 +115,7 @@ def _for_model(
 
 def _target(
     arrays: Mapping[str, NDArray], n: int, how: ReadOptions, source: Source
-) -> Target | None:
+) -> tuple[str, list[str] | NDArray] | None:
     name = how.target or (how.schema and how.schema.target) or "y"
     if name not in arrays and not how.needs_target and how.target is None:
         return None
@@ -144,9 +128,4 @@ def _target(
             f"sample, got {y.dtype} of shape {y.shape}."
         )
     y = y.ravel()
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0]) + 1
-        raise DataFailure(
-            f"{source}, row {row}, array {name!r}: {y[row - 1]} is not finite."
-        )
-    return Target(name, y if y.dtype.kind == "U" else as_whole(y))
+    return name, y.tolist() if y.dtype.kind == "U" else y

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.data.columns import assemble, choose
-from mercer.cli.data.loaded import LoadedData, ReadOptions, Target, as_numbers, as_whole
+from mercer.cli.data.columns import choose
+from mercer.cli.data.features import Odd, as_floats, assemble, finished
+from mercer.cli.data.loaded import LoadedData, ReadOptions
 from mercer.cli.data.sources import Source
 from mercer.cli.failures import DataFailure, needed
 
@@ -26,7 +27,8 @@ def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
         file = parquet.ParquetFile(source.path)
         names = list(file.schema_arrow.names)
         choice = choose(names, True, str(source), how)
-        wanted = [*choice.features, *([] if choice.target is None else [choice.target])]
+        wanted = {*choice.features, *choice.kept}
+        wanted |= set() if choice.target is None else {choice.target}
         data = file.read(columns=[names[j] for j in wanted])
     except (arrow.ArrowException, OSError) as error:
         raise DataFailure(
@@ -35,21 +37,26 @@ def read_parquet(source: Source, how: ReadOptions) -> LoadedData:
     if not data.num_rows:
         raise DataFailure(f"{source} has no rows.")
     loaded = LoadedData(str(source), None, choice.schema)
-    texts, numbers = {}, []
+    texts: dict[int, list[str]] = {}
+    numbers: list[NDArray] = []
+    odd: dict[int, Odd] = {}
     for j in choice.features:
-        column = data.column(names[j])
+        column = _plain(arrow, data.column(names[j]))
         known = names[j] in choice.schema.categories
         if known or (j in choice.texts and _is_text(arrow, column)):
-            texts[j] = _texts(arrow, column)
-        else:
-            numbers.append(_numbers(arrow, loaded, names[j], column))
+            texts[j] = _texts(column)
+            continue
+        values, wrong = _floats(arrow, column)
+        numbers.append(values)
+        odd |= {} if wrong is None else {j: wrong}
     block = np.stack(numbers, axis=1) if numbers else np.empty((data.num_rows, 0))
-    X, schema = assemble(loaded, choice, block, texts)
+    X, schema = assemble(loaded, choice, names, block, texts, odd)
     target = None
     if choice.target is not None:
         name = names[choice.target]
-        target = _target(arrow, loaded, name, data.column(name))
-    return LoadedData(str(source), X, schema, target)
+        target = name, _target(arrow, _plain(arrow, data.column(name)))
+    kept = {names[j]: data.column(names[j]).to_pylist() for j in choice.kept}
+    return finished(loaded, X, schema, target, kept)
 
 
 def _plain(arrow: Any, column: Any) -> Any:
@@ -61,52 +68,34 @@ def _plain(arrow: Any, column: Any) -> Any:
 
 
 def _is_text(arrow: Any, column: Any) -> bool:
-    kind = _plain(arrow, column).type
-    return arrow.types.is_string(kind) or arrow.types.is_large_string(kind)
+    types, kind = arrow.types, column.type
+    return types.is_string(kind) or types.is_large_string(kind)
 
 
-def _texts(arrow: Any, column: Any) -> list[str]:
-    values = _plain(arrow, column).to_pylist()
+def _texts(column: Any) -> list[str]:
+    values = column.to_pylist()
     return ["" if value is None else str(value).strip() for value in values]
 
 
-def _numbers(arrow: Any, loaded: LoadedData, name: str, column: Any) -> NDArray:
-    kind, column = column.type, _plain(arrow, column)
-    types = arrow.types
-    if not (
-        types.is_integer(column.type)
-        or types.is_floating(column.type)
-        or types.is_boolean(column.type)
-        or types.is_decimal(column.type)
-    ):
-        advice = "Leave the column out"
-        if _is_text_type(kind):
-            advice = (
-                "Turn text into features with --categories one-hot, or leave it out"
-            )
-        raise DataFailure(
-            f"{loaded.where(0, name)}: this column has the type {kind}, not numbers."
-            f" {advice} with --drop {name!r}."
+def _floats(arrow: Any, column: Any) -> tuple[NDArray, Odd | None]:
+    """Return a column as numbers, NaN where a value is missing."""
+    types, kind = arrow.types, column.type
+    if any(
+        is_one(kind)
+        for is_one in (
+            types.is_integer,
+            types.is_floating,
+            types.is_boolean,
+            types.is_decimal,
+            types.is_null,
         )
-    values = column.cast(arrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        at = int(wrong[0])
-        what = "is empty" if column[at].as_py() is None else f": {values[at]}"
-        raise DataFailure(f"{loaded.where(at, name)} {what}, not a finite number.")
-    return values
+    ):
+        numbers = column.cast(arrow.float64(), safe=False)
+        return numbers.to_numpy(zero_copy_only=False), None
+    return as_floats(_texts(column))
 
 
-def _is_text_type(kind: Any) -> bool:
-    return "string" in str(kind)
-
-
-def _target(arrow: Any, loaded: LoadedData, name: str, column: Any) -> Target:
-    if not _is_text(arrow, column):
-        return Target(name, as_whole(_numbers(arrow, loaded, name, column)))
-    texts = _texts(arrow, column)
-    if "" in texts:
-        where = loaded.where(texts.index(""), name)
-        raise DataFailure(f"{where}, the target, is empty.")
-    values = as_numbers(texts)
-    return Target(name, np.array(texts) if values is None else values, texts)
+def _target(arrow: Any, column: Any) -> list[str] | NDArray:
+    values, odd = _floats(arrow, column)
+    is_text = _is_text(arrow, column) or arrow.types.is_boolean(column.type)
+    return _texts(column) if is_text or odd is not None else values

@@ -62,7 +62,7 @@ def _read(source: Source, how: ReadOptions) -> LoadedData:
     is_folder = source.path.is_dir()
     if not is_folder and not source.path.stat().st_size:
         raise DataFailure(f"{source} is empty.")
-    kind = _format(source) if how.format == "auto" else how.format
+    kind = _format(source, how) if how.format == "auto" else how.format
     if is_folder and kind != "images":
         raise DataFailure(
             f"{source} is a folder, and --format {kind} reads a file. Give a file."
@@ -77,7 +77,7 @@ def _read(source: Source, how: ReadOptions) -> LoadedData:
     return FORMATS[kind](source, how)
 
 
-def _format(source: Source) -> str:
+def _format(source: Source, how: ReadOptions) -> str:
     path = source.path
     if path.is_dir():
         return "images"
@@ -89,11 +89,13 @@ def _format(source: Source) -> str:
     if found := BEGINNINGS.get(start):
         return found
     try:
-        return "libsvm" if looks_like_libsvm(source) else "csv"
+        is_plain = how.encoding == "utf-8"
+        return "libsvm" if is_plain and looks_like_libsvm(source) else "csv"
     except UnicodeDecodeError as error:
         raise DataFailure(
-            f"{source} is not text, and its name does not tell the format. Name it "
-            f"with --format, as one of {', '.join(FORMATS)}."
+            f"{source} is not text in UTF-8, and its name does not tell the format. "
+            f"Name it with --format, as one of {', '.join(FORMATS)}. If it is a CSV in "
+            "another encoding, name this, as in --encoding cp1252."
         ) from error
     except (EOFError, zlib.error) as error:
         raise DataFailure(f"{source} cannot be read: {error}.") from error
@@ -119,7 +121,10 @@ def _check_options(source: Source, kind: str, how: ReadOptions) -> None:
     given = {
         "--target": (how.target is not None, ("csv", "parquet", "npz")),
         "--drop": (bool(how.drop), ("csv", "parquet")),
+        "--keep": (bool(how.keep), ("csv", "parquet")),
+        "--missing": (how.missing != "refuse", ("csv", "parquet", "npz")),
         "--header": (how.header != "auto", ("csv",)),
+        "--encoding": (how.encoding != "utf-8", ("csv",)),
         "--categories": (how.one_hot, ("csv", "parquet")),
         "--samples": (how.samples != "X", ("npz",)),
         "--size": (how.size is not None, ("images",)),

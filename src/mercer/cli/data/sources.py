@@ -8,6 +8,7 @@ file, and everything else reads that copy.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import select
@@ -48,13 +49,27 @@ class Source:
         """Return the text of an error, with the name that the user knows."""
         return str(error).replace(str(self.path), str(self))
 
-    def open_text(self) -> TextIO:
+    def open_text(self, encoding: str = "utf-8") -> TextIO:
         """Open a text file, which may be compressed."""
         open_bytes: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(
             self.path.suffix, open
         )
         file = open_bytes(self.path, "rb")
-        return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        # A mark at the beginning of files from Windows is not part of the text.
+        encoding = "utf-8-sig" if encoding == "utf-8" else encoding
+        return io.TextIOWrapper(file, encoding=encoding, newline="")
+
+    def not_text(self, encoding: str, error: UnicodeError) -> str:
+        """Say that a file is not in an encoding, and in which one it may be."""
+        with open(self.path, "rb") as file:
+            start = file.read(2)
+        other = "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ""
+        other = other or ("cp1252" if encoding == "utf-8" else "utf-8")
+        return (
+            f"{self} is not text in {encoding.upper()} ({error}). If it is text in "
+            f"another encoding, name it, as in --encoding {other}; if it is not text, "
+            "name its format with --format."
+        )
 
 
 def _is_standard_input(path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.data.loaded import LoadedData, Target
+from mercer.cli.data.loaded import LoadedData, Target, typed
 from mercer.cli.failures import DataFailure
 
 __all__ = ["as_classes", "as_values", "guess_task", "sides", "spelt_like"]
@@ -28,8 +28,9 @@ def guess_task(loaded: LoadedData) -> tuple[str, str]:
     """Return "classification" or "regression", and why."""
     values = _of(loaded).values
     name = f"the target {_of(loaded).name!r}"
-    if values.dtype.kind == "U":
-        return "classification", f"{name} is text"
+    if values.dtype.kind in "Ub":
+        kind = "text" if values.dtype.kind == "U" else "true or false"
+        return "classification", f"{name} is {kind}"
     n_different = len(np.unique(values))
     if values.dtype.kind == "f":
         return "regression", f"{name} has fractions"
@@ -97,14 +98,19 @@ def spelt_like(loaded: LoadedData, classes: NDArray) -> NDArray:
         if target.texts is not None:
             return np.array(target.texts)
         return target.values.astype(str)
-    if target.values.dtype.kind == "U":
-        known = ", ".join(map(str, classes[:10]))
-        wrong = next((i for i, t in enumerate(target.values) if not _is_finite(t)), 0)
-        raise DataFailure(
-            f"{loaded.where(wrong, target.name)}: {str(target.values[wrong])!r} is not "
-            f"one of the model's classes, which are numbers: {known}."
+    values = target.values
+    if values.dtype.kind == "U":
+        known = list(map(str, classes.tolist()))
+        wrong = next(
+            i for i, t in enumerate(values) if not (_is_finite(t) or t in known)
         )
-    return target.values
+        raise DataFailure(
+            f"{loaded.where(wrong, target.name)}: {str(values[wrong])!r} is not "
+            f"one of the model's classes, {', '.join(known[:10])}."
+        )
+    if classes.dtype.kind == "b":
+        return values.astype(bool) if np.isin(values, [0, 1]).all() else values
+    return values.astype(np.int64) if values.dtype.kind == "b" else values
 
 
 def sides(loaded: LoadedData, normal: Any) -> NDArray | None:
@@ -112,8 +118,11 @@ def sides(loaded: LoadedData, normal: Any) -> NDArray | None:
     if loaded.target is None:
         return None
     if normal is not None:
-        texts = loaded.target.texts
-        values = loaded.target.values.astype(str) if texts is None else np.array(texts)
+        values, texts = loaded.target.values, loaded.target.texts
+        if values.dtype.kind == "b":
+            wanted = typed([str(normal)])[0]
+            return np.where([value == wanted for value in values.tolist()], 1, -1)
+        values = values.astype(str) if texts is None else np.array(texts)
         return np.where(values == str(normal), 1, -1)
     values = loaded.target.values
     is_told = values.dtype.kind == "i" and set(np.unique(values).tolist()) <= {-1, 1}

@@ -114,6 +114,7 @@ class ActorCarrier:
         self.n_chunks = len(self._chunks)
         self._groups: list[_Group] = []
         self._setup: Setup | None = None
+        self.error: Exception | None = None
         self._looked = time.monotonic()
         ttl = dask.config.get("distributed.scheduler.worker-ttl") or "5 minutes"
         self._patience = parse_timedelta(ttl)
@@ -125,13 +126,10 @@ class ActorCarrier:
         """To how many workers a message goes."""
         return len(self._groups)
 
-    def begin(self, setup: Setup) -> dict[int, Reply]:
-        """Make all shards; workers that are lost meanwhile are replaced."""
+    def begin(self, setup: Setup, chunks: Sequence[int]) -> dict[int, Reply]:
+        """Make shards; chunks whose worker is lost meanwhile have no answer."""
         self._setup = setup
-        replies: dict[int, Reply] = {}
-        while missing := [k for k in range(self.n_chunks) if k not in replies]:
-            replies.update(self._deliver(None, self._make(missing)))
-        return replies
+        return self._deliver(None, self._make(chunks))
 
     def exchange(
         self, message: Message, chunks: Sequence[int] | None = None
@@ -232,8 +230,8 @@ class ActorCarrier:
         for group in made:
             try:
                 actor = group.future.result()
-            except Exception:
-                self._drop(group)
+            except Exception as error:
+                self._drop(group, error)
                 continue
             # Dask would use the current client, which may be another one.
             actor._client, actor._future = self._client, group.future
@@ -279,8 +277,8 @@ class ActorCarrier:
         for group in list(groups):
             try:
                 calls.append((group, group.actor.handle(message)))
-            except Exception:
-                self._drop(group)
+            except Exception as error:
+                self._drop(group, error)
         replies: dict[int, Reply] = {}
         for group, call in calls:
             answer = self._await_answer(group, call)
@@ -297,9 +295,9 @@ class ActorCarrier:
         while True:
             try:
                 return call.result(timeout=LOOK_EVERY)
-            except Exception:
+            except Exception as error:
                 if call.done() or not self._is_alive(group.address):
-                    self._drop(group)
+                    self._drop(group, error)
                     return []
 
     def _is_alive(self, address: str) -> bool:
@@ -319,8 +317,9 @@ class ActorCarrier:
             ) from error
         return False
 
-    def _drop(self, group: _Group) -> None:
-        """Forget an actor that is lost, or that is not needed any more."""
+    def _drop(self, group: _Group, error: Exception | None = None) -> None:
+        """Forget an actor that an error has lost, or that is not needed any more."""
+        self.error = error or self.error
         self._groups = [other for other in self._groups if other is not group]
         group.actor = None
         with suppress(Exception):

@@ -14,14 +14,18 @@ class Carrier(Protocol):
     """Keeps shards on workers, and knows where they are."""
 
     n_chunks: int
+    error: Exception | None  #: what the latest loss of a shard was noticed by
 
     @property
     def copies(self) -> int:
         """To how many workers a message goes."""
         ...
 
-    def begin(self, setup: Setup) -> Mapping[int, Reply]:
-        """Make all shards, and return their first answers by the chunk's number."""
+    def begin(self, setup: Setup, chunks: Sequence[int]) -> Mapping[int, Reply]:
+        """Make the shards of some chunks, and return their first answers by number.
+
+        Chunks whose shards are lost have no answer.
+        """
         ...
 
     def exchange(

@@ -14,7 +14,7 @@ That is all that a shard needs to begin again, if its worker is lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,9 @@ __all__ = ["Driver", "Found", "WorkingSets", "plan_working_sets"]
 
 # The inner problems are solved this much more tightly than the outer one is violated.
 INNER_TOLERANCE = 0.03
+# Seconds to wait before lost shards are made anew: twice as many each time, up to the
+# latter.
+PAUSE, LONGEST_PAUSE = 0.2, 10.0
 # Number of new variables in the first working set of a problem.
 FIRST_FRESH = 128
 # Working sets of data with fewer and with more features than this.
@@ -341,7 +344,10 @@ class Driver:
         return self._number
 
     def _begin(self) -> None:
-        replies = self._carrier.begin(self._setup)
+        chunks = list(range(self._carrier.n_chunks))
+        replies = dict(self._carrier.begin(self._setup, chunks))
+        while lost := self._lost(replies):
+            replies.update(self._carrier.begin(self._setup, lost))
         self._receive(replies.values())
         for reply in replies.values():
             assert reply.start is not None
@@ -451,16 +457,7 @@ class Driver:
         began = time.perf_counter()
         self.bytes_sent += n_bytes(message) * self._carrier.copies
         replies = self._carrier.exchange(message)
-        everything = range(self._carrier.n_chunks)
-        while lost := [k for k in everything if k not in replies]:
-            self.n_restores += 1
-            if self.n_restores > self._max_restores:
-                raise RuntimeError(
-                    f"Workers were lost {self.n_restores} times during one fit, and "
-                    f"max_restores={self._max_restores} allows "
-                    f"{self._max_restores}. Check the workers' logs, for example for "
-                    "too little memory, or raise max_restores."
-                )
+        while lost := self._lost(replies):
             replies.update(self._restored(lost, message))
         if isinstance(message, Round):
             self._rehome()
@@ -470,6 +467,28 @@ class Driver:
         self.seconds["messages"] += time.perf_counter() - began - at_work
         self._receive(replies.values())
         return replies
+
+    def _lost(self, replies: Mapping[int, Reply]) -> list[int]:
+        """Return chunks without an answer, to be made anew after a wait, if any.
+
+        Raise an error if that has happened too often.
+        """
+        lost = [k for k in range(self._carrier.n_chunks) if k not in replies]
+        if not lost:
+            return lost
+        if self.n_restores >= self._max_restores:
+            error = self._carrier.error
+            last = f" The last error was {error!r}." if error is not None else ""
+            raise RuntimeError(
+                f"Workers were lost {self.n_restores + 1} times during one fit, and "
+                f"max_restores={self._max_restores} allows {self._max_restores}. Check "
+                "the workers' logs, for example for too little memory, or raise "
+                f"max_restores.{last}"
+            ) from error
+        # A worker that begins anew, or a machine without memory, needs some time.
+        time.sleep(min(PAUSE * 2**self.n_restores, LONGEST_PAUSE))
+        self.n_restores += 1
+        return lost
 
     def _restored(self, chunks: Sequence[int], message: Message) -> dict[int, Reply]:
         """Make shards anew, and return their answers to a message."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real
@@ -37,6 +38,7 @@ from mercer.kernels.base import Kernel
 from mercer.machines.base.machine import KernelMachine, Validated
 from mercer.multiclass.calibration import (
     N_FOLDS,
+    Sigmoid,
     Sigmoids,
     class_probabilities,
     deal_out,
@@ -158,7 +160,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             ]
         )
 
-    _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {"_means"}
+    _learnt: ClassVar[frozenset[str]] = KernelMachine._learnt | {
+        *("_means", "_probA", "_probB")
+    }
     #: whether samples must be sorted by class, as problems with groups need it
     _by_class: ClassVar[bool] = False
     #: how the error message begins if only one class has positive weights
@@ -238,7 +242,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     ) -> ClassifierPlan:
         """State a problem for each column of the code, and for each of its folds."""
         classes, y, class_weight = self._classes(valid.y)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = 0
+        if self._is_calibrated() or self.multiclass == "ecoc":
+            # Of a copy: the generator moves on once in a fit, when it is solved.
+            random = deepcopy(check_random_state(self.random_state))
+            seed = random.randint(2**31 - 1)
         code = make_code(self.multiclass, self.code, len(classes), seed)
         given = np.maximum(self._sample_weight(valid, sample_weight), 0.0)
         weight = class_weight[y] * given
@@ -413,6 +421,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _check_internals(self) -> None:
         super()._check_internals()
+        if len(self.n_support_) != len(self.classes_):
+            raise ValueError(
+                f"n_support_ of {type(self).__name__} is not for "
+                f"{len(self.classes_)} classes"
+            )
         n_rows = self.code_.shape[1]
         if self.multiclass == "ovo":
             n_rows = len(self.classes_) - 1
@@ -447,8 +460,32 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             counts = weight > 0
             is_positive = side[plan.targets[rows[counts]]] > 0
             sigmoids.append(fit_sigmoid(decisions[counts], is_positive, weight[counts]))
-        self.probA_ = np.array([s.A for s in sigmoids])
-        self.probB_ = np.array([s.B for s in sigmoids])
+        self._keep_sigmoids(sigmoids)
+
+    def _keep_sigmoids(self, sigmoids: Sequence[Sigmoid]) -> None:
+        """Keep the sigmoids in the form of LIBSVM."""
+        self._probA = np.array([s.A for s in sigmoids])
+        self._probB = self._libsvm_sign * np.array([s.B for s in sigmoids])
+
+    @property
+    def probA_(self) -> NDArray:
+        """Slopes of the machines' sigmoids; empty without ``probability=True``."""
+        check_is_fitted(self)
+        return self._probA
+
+    @property
+    def probB_(self) -> NDArray:
+        """Offsets of the machines' sigmoids, with the signs of LIBSVM."""
+        check_is_fitted(self)
+        return self._probB
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "probA_" in state:  # models of earlier versions
+            sign = -1.0 if len(state["classes_"]) == 2 else 1.0
+            A, B = state["probA_"], sign * state["probB_"]
+            rest = {k: v for k, v in state.items() if k not in ("probA_", "probB_")}
+            state = {**rest, "_probA": A, "_probB": B}
+        super().__setstate__(state)
 
     @property
     def _libsvm_sign(self) -> float:
@@ -501,8 +538,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
                 "break_ties must be False when decision_function_shape is 'ovo'"
             )
         decode = self._decoding()
-        needed = {"platt": "probA_", "barycentre": "_means"}
-        if not hasattr(self, needed.get(decode, "classes_")):
+        is_there = {
+            "platt": len(self._probA) > 0,
+            "barycentre": hasattr(self, "_means"),
+        }
+        if not is_there.get(decode, True):
             raise NotFittedError(
                 f"decode={decode!r} was set after fit. Call fit again."
             )
@@ -576,7 +616,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        if not hasattr(self, "probA_"):
+        if not len(self._probA):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )
@@ -599,5 +639,6 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
             return np.log(self.predict_proba(X))
 
     def _probabilities(self, decisions: NDArray) -> NDArray:
-        sides = Sigmoids(self.probA_, self.probB_)(decisions)
+        offsets = self._libsvm_sign * self._probB
+        sides = Sigmoids(self._probA, offsets)(decisions)
         return class_probabilities(sides, self.code_)

@@ -33,7 +33,6 @@ from mercer.engines.cpu.small import Expansion
 from mercer.engines.cpu.solve import MOST_STEPS, SOLVERS
 from mercer.engines.cpu.tiles import (
     Weights,
-    coefficient_matrix,
     given_budget,
 )
 from mercer.engines.engine import Plan, Settings, TaskSpec, engine_of
@@ -45,7 +44,12 @@ from mercer.kernels.pair import Samples
 from mercer.kernels.views import views_of
 from mercer.machines.base.export import to_sklearn
 from mercer.runtime.progress import FitProgress
-from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.scikit_learn import (
+    Interval,
+    StrOptions,
+    as_in_scikit_learn,
+    check_sample_weight,
+)
 from mercer.runtime.threads import one_blas_thread
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
@@ -124,7 +128,7 @@ def as_kernel(kernel: Any, *, degree: int, gamma: float | str, coef0: float) -> 
         return Precomputed()
     if name in KERNELS:
         values = {"degree": degree, "gamma": gamma, "coef0": coef0}
-        takes = KERNELS[name]().get_params(deep=False)
+        takes = vars(KERNELS[name]())
         return KERNELS[name](**{key: v for key, v in values.items() if key in takes})
     if name.isidentifier():
         raise ValueError(f"{unknown_kernel(name)}, precomputed, or pass {other}.")
@@ -340,7 +344,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             self.support_vectors_ = X[self.support_]
         self.dual_coef_ = coef[:, self.support_]
         if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_array(self.dual_coef_)
+            self.support_vectors_ = as_in_scikit_learn(self.support_vectors_)
+            self.dual_coef_ = as_in_scikit_learn(sparse.csr_array(self.dual_coef_))
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles and model files hold final numbers, not what they are computed from.
@@ -503,9 +508,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Refuse to compute with arrays that do not fit together any more."""
         n = len(self.support_)
         sizes = {int(self.n_support_.sum()), self.dual_coef_.shape[1]}
+        fits = self.n_support_.min(initial=0) >= 0
         if not self._is_precomputed():
             sizes.add(self.support_vectors_.shape[0])
-        if sizes != {n}:
+            is_table = self.support_vectors_.ndim == 2
+            width = self.support_vectors_.shape[1] if is_table else 0
+            fits = fits and width == getattr(self, "n_features_in_", width)
+        if sizes != {n} or not fits:
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered"
             )
@@ -517,6 +526,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     @property
     def _gamma(self) -> float:
         return getattr(self.kernel_, "gamma", 0.0)
+
+    # What follows is read by programs that know scikit-learn's machines.
+    _probA: NDArray = frozen(np.empty(0))
+    _probB: NDArray = frozen(np.empty(0))
+
+    @property
+    def _sparse(self) -> bool:
+        return sparse.issparse(self.support_vectors_)
 
     @property
     def _n_support(self) -> NDArray:
@@ -554,7 +571,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             raise AttributeError("coef_ is only available after fit")
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return frozen(self._weights().matrix.T @ self.support_vectors_)
+        found = self._weights().matrix.T @ self.support_vectors_
+        if sparse.issparse(found):
+            found = as_in_scikit_learn(sparse.csr_array(found))
+        return frozen(found)
 
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
@@ -674,11 +694,16 @@ class SingleMachine(KernelMachine):
         return machines
 
     def _keep_support(self, plan: Any, machines: Sequence[Solution]) -> None:
-        entries = [(plan.specs[0].problem.row, machines[0].beta)]
-        weights = coefficient_matrix(plan.X.shape[0], entries).toarray()
         # A sample above and below the tube at once counts by the difference.
+        row, n = plan.specs[0].problem.row, plan.X.shape[0]
+        weights = np.bincount(row, machines[0].beta, n)
         support = np.flatnonzero(weights)
-        self._hold(plan, support, np.array([len(support)]), weights.T)
+        self._hold(plan, support, np.array([len(support)]), weights[None])
+
+    @property
+    def _n_support(self) -> NDArray:
+        # LIBSVM counts for two classes.
+        return np.repeat(self.n_support_, 2)
 
     def _weights(self) -> Weights:
         matrix = sparse.csr_array(self.dual_coef_.T)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import decomposition
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -14,12 +16,16 @@ from sklearn.base import (
 )
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.engines.cpu.tiles import budget_bytes
 from mercer.engines.engine import engine_of
 from mercer.kernels.base import Kernel, resolve_gamma
+from mercer.kernels.given import Pairwise
 from mercer.kernels.views import views_of
+from mercer.machines.base.export import KERNEL_NAMES, KernelFunction
 from mercer.machines.base.machine import CACHE_SIZE
 from mercer.machines.components.centred import (
     SMALL,
@@ -37,6 +43,12 @@ from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
 
 __all__ = ["KernelPCA"]
+
+#: Attributes that scikit-learn's KernelPCA has too.
+THEIRS = (
+    *("X_fit_", "X_transformed_fit_", "_centerer", "dual_coef_", "eigenvalues_"),
+    *("eigenvectors_", "feature_names_in_", "gamma_", "n_features_in_"),
+)
 
 
 @public("mercer")
@@ -102,7 +114,8 @@ class KernelPCA(
         Whether to drop components with eigenvalue 0.
     random_state : int, RandomState instance or None, default=None
         For the start of the iterations. None is one start for all fits: a fit that is
-        repeated gives the same numbers to the last bit.
+        repeated gives the same numbers to the last bit. For "arpack" and "randomized"
+        None is NumPy's global generator, as in scikit-learn.
     copy_X : bool, default=True
         Whether the model keeps a copy of the samples, so that later changes of X do
         not affect it.
@@ -265,14 +278,16 @@ class KernelPCA(
         self.gamma_ = resolve_gamma(gamma, X)
         self.kernel_ = self._bound_kernel(X, self.gamma_, views)
         k = X.shape[0] if self.n_components is None else self.n_components
+        random = self.random_state
+        if random is None and self.eigen_solver not in ("arpack", "randomized"):
+            random = 0  # the start influences rounding errors only
         settings = EigenSettings(
             self.eigen_solver,
             min(X.shape[0], k),
             float(self.tol),
             self.max_iter,
             self.iterated_power,
-            # The start influences rounding errors only.
-            check_random_state(0 if self.random_state is None else self.random_state),
+            check_random_state(random),
         )
         room = self._room(settings, X)
         settings = settings._replace(room=room)
@@ -326,6 +341,11 @@ class KernelPCA(
         scaled = np.where(values > 0, vectors / root, 0.0)
         self._weights = scaled - scaled.mean(axis=0)
         self._offset = found.row_means @ self._weights
+        # Programs that know scikit-learn's KernelPCA read this.
+        self._centerer = KernelCenterer()
+        self._centerer.K_fit_rows_ = found.row_means.astype(dtype)
+        self._centerer.K_fit_all_ = dtype.type(found.row_means.mean())
+        self._centerer.n_features_in_ = n
         if not found.converged:
             remedy = "Raise max_iter or tol, or use eigen_solver='dense'."
             if ended:
@@ -336,6 +356,42 @@ class KernelPCA(
                 f"eigenvalue of {found.values.max():.4g}. {remedy}",
                 ConvergenceWarning,
             )
+
+    def _get_kernel(self, X: Any, Y: Any = None) -> NDArray:
+        """Return kernel values as scikit-learn's method of this name does."""
+        if self._is_precomputed():
+            return X
+        with engine_of(X, self.device, self.n_jobs) as engine:
+            return engine.matrix(self.kernel_, X, Y)
+
+    def to_sklearn(self) -> Any:
+        """Return a fitted ``KernelPCA`` of scikit-learn with the same components.
+
+        A kernel that scikit-learn does not have becomes a function, which scikit-learn
+        calls for each pair of samples.
+
+        Returns
+        -------
+        estimator
+        """
+        check_is_fitted(self)
+        own = self.get_params(deep=False)
+        taken = {name: own[name] for name in decomposition.KernelPCA().get_params()}
+        if self.eigen_solver == "lanczos":
+            taken["eigen_solver"] = "auto"
+        if type(self.kernel_) in KERNEL_NAMES:
+            numbers = self.kernel_.get_params()
+            taken |= {name: v for name, v in numbers.items() if name in taken}
+            taken["kernel"] = KERNEL_NAMES[type(self.kernel_)][0]
+        elif isinstance(self.kernel_, Pairwise):
+            taken["kernel"] = self.kernel
+        else:
+            taken |= {"kernel": KernelFunction(self.kernel_), "kernel_params": None}
+        result = decomposition.KernelPCA(**taken)
+        for name, value in vars(self).items():
+            if name in THEIRS:
+                setattr(result, name, copy(value))
+        return result
 
     def _coordinates(self) -> NDArray:
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)

@@ -37,7 +37,7 @@ from mercer.machines.mkl.methods import METHODS, is_convex, learn, settled, spli
 from mercer.machines.mkl.store import LEAST_FOR_SINGLE, make_store
 from mercer.machines.mkl.weights import Ball
 from mercer.runtime.progress import FitProgress
-from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.scikit_learn import Interval, StrOptions, as_in_scikit_learn
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import QUIET, check_finite, frozen
@@ -341,7 +341,10 @@ class MultiKernelMachine(KernelMachine):
             kernel, factor = kernel.kernel, kernel.factor
         if not isinstance(kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return frozen(factor * (self._weights().matrix.T @ self.support_vectors_))
+        found = self._weights().matrix.T @ self.support_vectors_
+        if sparse.issparse(found):
+            found = as_in_scikit_learn(sparse.csr_array(found))
+        return frozen(factor * found)
 
     @QUIET
     def _decisions(self, X: Any) -> NDArray:
