@@ -8,12 +8,23 @@ from zipfile import ZipFile
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    StandardScaler,
+)
 from sklearn.utils import Bunch
 
 import mercer
@@ -213,13 +224,60 @@ def test_what_cannot_be_saved(tmp_path):
             mercer.save(SVC(class_weight=weight), path)
     for trusted, words in [
         (np.dot, "trusted takes types"),
+        ("dtype", "or names such as 'package.module.Type'; got 'dtype'"),
+        ("mercer.kernels.Custom", "Custom cannot be trusted"),
+        ("mercer.kernels.given.Pairwise", "Pairwise cannot be trusted"),
         (Custom, "Custom cannot be trusted"),
         (Pairwise, "Pairwise cannot be trusted"),
         (type("Inner", (), {"__qualname__": "f.Inner"}), "top level of a module"),
     ]:
         with pytest.raises(TypeError, match=words):
             mercer.save(SVC(), path, trusted=[trusted])
+    with pytest.raises(TypeError, match=r"Pass trusted=\['numpy.dtype'\]"):
+        mercer.save(SVC(), path, trusted="numpy.dtype")
     assert not path.exists()
+
+
+STEPS = {
+    "mean": SimpleImputer(),
+    "most frequent": SimpleImputer(strategy="most_frequent", add_indicator=True),
+    "iterative": IterativeImputer(),
+    "neighbours": KNNImputer(),
+    "bins": make_pipeline(SimpleImputer(), KBinsDiscretizer()),
+    "best": make_pipeline(SimpleImputer(), SelectKBest(k=2)),
+    "columns": make_column_transformer(
+        (
+            OneHotEncoder(handle_unknown="ignore"),
+            make_column_selector(dtype_include=object),
+        ),
+        (SimpleImputer(), make_column_selector(dtype_include=float)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_that_fill_in_and_encode_can_be_stored(name, tmp_path):
+    X, y = toy_data()
+    X = pd.DataFrame(X, columns=list("abcd"))
+    X.loc[3, "b"] = np.nan
+    if name == "columns":
+        X["d"] = np.array(["x", "y"], dtype=object)[np.arange(len(X)) % 2]
+    model = make_pipeline(STEPS[name], SVC()).fit(X, y)
+    mercer.save(model, tmp_path / "m")
+    again = mercer.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_types_may_be_trusted_by_name(tmp_path):
+    X, y = toy_data()
+    model = make_pipeline(FeatureAgglomeration(), SVC()).fit(X, y)
+    with pytest.raises(TypeError, match=r"cannot be stored safely: numpy\.mean"):
+        mercer.save(model, tmp_path / "m")
+    mercer.save(model, tmp_path / "m", trusted=["numpy.mean"])
+    with pytest.raises(ValueError, match=r"does not trust: numpy\.mean"):
+        mercer.load(tmp_path / "m")
+    again = mercer.load(tmp_path / "m", trusted=["numpy.mean"])
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_every_public_type_may_be_in_a_file():

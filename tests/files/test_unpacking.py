@@ -12,6 +12,7 @@ from scipy import sparse
 import mercer
 from mercer import SVC
 from mercer.files.model_files import read_header
+from mercer.kernels import Laplacian
 from model_files import toy_data
 
 pytest.importorskip("skops.io")
@@ -120,6 +121,81 @@ def test_sparse_matrices_that_claim_too_much_are_refused(members, tmp_path):
     refused(write(tmp_path / "m", packed(**{"data.npy": short})), "does not fit into")
     more = packed(**{"offsets.npy": parts["data.npy"]})
     refused(write(tmp_path / "m", more), "not a sparse matrix")
+
+
+def bombs(content, name, compression, count, n_bytes):
+    """Return members in which so many sparse matrices are packed very tightly."""
+    with zipfile.ZipFile(io.BytesIO(content[name])) as archive:
+        parts = {n: archive.read(n) for n in archive.namelist()}
+    parts["data.npy"] = npy_header((n_bytes,), "|i1") + bytes(n_bytes)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for part, inside in parts.items():
+            archive.writestr(part, inside)
+    schema = json.loads(content["schema.json"])
+    nodes = schema["content"]["content"]
+    node = next(n for n in nodes.values() if n.get("file") == name)
+    more = {name: out.getvalue()}
+    for k in range(1, count):
+        more[f"{k}.npz"] = out.getvalue()
+        nodes[f"more{k}"] = {**node, "file": f"{k}.npz", "__id__": k}
+    return {**content, **more, "schema.json": json.dumps(schema).encode()}
+
+
+def test_sparse_matrices_are_limited_together(members, tmp_path):
+    name = largest(members[1], ".npz")
+    content = bombs(members[1], name, zipfile.ZIP_DEFLATED, 22, 12_000_000)
+    path = write(tmp_path / "m", content)
+    del content
+    assert path.stat().st_size < 500_000
+    refused(path, "the sparse matrices of this file may have [0-9]+ more")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_ways_to_compress_are_refused(members, tmp_path, compression):
+    name = largest(members[1], ".npz")
+    content = bombs(members[1], name, compression, 1, 12_000_000)
+    path = write(tmp_path / "m", content)
+    del content
+    refused(path, f"{name}, .* is compressed in a way that mercer.save does not use")
+
+
+def test_large_sparse_models_can_be_read(tmp_path):
+    # Ones in one column are packed as tightly as data can be.
+    X = sparse.csr_array(np.ones((40_000, 1)))
+    model = SVC()
+    model.extra_ = X
+    mercer.save(model, tmp_path / "m")
+    assert mercer.load(tmp_path / "m").extra_.shape == (40_000, 1)
+
+
+@pytest.mark.parametrize("step", [1, 3, -1])
+def test_ranges_of_many_columns_take_no_memory(step, tmp_path):
+    columns = range(0, 20_000_000, step) if step > 0 else range(20_000_000, 0, -1)
+    X, y = toy_data()
+    model = SVC(kernel=Laplacian().on([0, 1])).fit(X, y)
+    model.kernel_ = Laplacian().on(columns)
+    mercer.save(model, tmp_path / "m")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"Columns .* the data have 4"):
+            mercer.load(tmp_path / "m")
+        with pytest.raises(ValueError, match=r"Columns .* the data have 4"):
+            SVC(kernel=Laplacian().on(columns)).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < BIG / 10
+
+
+def test_a_range_of_many_columns_that_are_there_takes_no_memory():
+    X = sparse.csr_array(([1.0, 2.0], ([0, 1], [3, 4])), shape=(2, 20_000_000))
+    tracemalloc.start()
+    kernel = Laplacian().on(range(20_000_000)).bind(X)
+    assert kernel.kernel.gamma > 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < BIG / 10
 
 
 def test_members_that_the_schema_does_not_name_are_refused(members, tmp_path):

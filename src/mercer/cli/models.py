@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 import mercer
+from mercer.cli.data.features import check_for_steps
 from mercer.cli.data.loaded import ImageForm, LoadedData, Schema
 from mercer.cli.data.sources import Source, name_of, opened
 from mercer.cli.failures import DataFailure, ModelFailure, UsageFailure, first_line
@@ -76,7 +79,16 @@ class Model:
         try:
             return getattr(self.estimator, method)(loaded.X)
         except ValueError as error:
+            if self.schema.missing == "steps" and not _takes_text(self.estimator):
+                check_for_steps(loaded)
             raise DataFailure(f"{loaded.source}: {first_line(error)}") from error
+
+
+def _takes_text(estimator: Pipeline) -> bool:
+    """Tell whether the first step of a pipeline may have learnt from text."""
+    first = estimator[0]
+    tags = get_tags(first).input_tags
+    return isinstance(first, ColumnTransformer) or tags.string or tags.categorical
 
 
 def task_of(machine: Any) -> str:
@@ -218,7 +230,15 @@ def _schema(name: str, estimator: Any, notes: dict[str, Any]) -> Schema:
         names = getattr(estimator, "feature_names_in_", None)
         numbers = tuple(str(j + 1) for j in range(n))
         features = numbers if names is None else tuple(map(str, names))
-        return Schema("arrays", features, n, named=names is not None)
+        # What the steps of such a pipeline make of its columns, only they know.
+        has_steps = isinstance(estimator, Pipeline) and len(estimator) > 1
+        return Schema(
+            "arrays",
+            features,
+            n,
+            named=names is not None,
+            missing="steps" if has_steps else "refuse",
+        )
     if notes.get("notes") != NOTES:
         raise ModelFailure(
             f"{name} has notes of version {notes.get('notes')}; this Mercer "

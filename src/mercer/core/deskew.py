@@ -205,8 +205,10 @@ def _frame(image, k, framed):
 def _between(framed, row, column):
     """Interpolate a framed channel between four pixels."""
     # Positions further out are moved to the frame, which has the same dark value.
-    row = min(max(row + 1.0, 0.0), framed.shape[0] - 2.0)
-    column = min(max(column + 1.0, 0.0), framed.shape[1] - 2.0)
+    # NaN, for which no comparison is true, is moved as well.
+    row, column = row + 1.0, column + 1.0
+    row = min(row, framed.shape[0] - 2.0) if row > 0.0 else 0.0
+    column = min(column, framed.shape[1] - 2.0) if column > 0.0 else 0.0
     top, left = int(row), int(column)
     t, s = row - top, column - left
     above = (1.0 - s) * framed[top, left] + s * framed[top, left + 1]
@@ -230,6 +232,8 @@ def _weigh(image, mass):
             total += mass[r, c]
             x += mass[r, c] * c
             y += mass[r, c] * r
-    if total > 0.0:
+    # Sums of large values may overflow; such an image counts as blank.
+    if total > 0.0 and max(total, x, y) < math.inf:
         return total, x / total, y / total
+    mass[:] = 0.0
     return 0.0, 0.0, 0.0

@@ -168,8 +168,9 @@ def _add_scaled(source, weight, target):
 def _read_between(image, row, column, pixel):
     """Interpolate between four pixels; outside, the nearest border pixel counts."""
     h, w, n_channels = image.shape
-    row = min(max(row, 0.0), h - 1.0)
-    column = min(max(column, 0.0), w - 1.0)
+    # Shifts that overflow may be NaN, for which no comparison is true.
+    row = min(row, h - 1.0) if row > 0.0 else 0.0
+    column = min(column, w - 1.0) if column > 0.0 else 0.0
     top, left = int(row), int(column)
     below, right = min(top + 1, h - 1), min(left + 1, w - 1)
     t, s = row - top, column - left

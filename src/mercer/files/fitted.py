@@ -6,9 +6,8 @@ answers that look like any others. So a model that comes from a file is checked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from numbers import Integral, Real
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.base import TransformerMixin
 from mercer.kernels.base import Kernel
 from mercer.kernels.given import Precomputed
 from mercer.machines.base.classifier import KernelClassifier
+from mercer.machines.base.export import check_libsvm
 from mercer.machines.base.machine import KernelMachine
 from mercer.machines.base.streams import StreamClassifier
 from mercer.machines.clusters import KernelKMeans, KMeans
@@ -28,6 +28,8 @@ from mercer.machines.one_class import OneClassSVM
 from mercer.machines.online import OnlineSVC
 from mercer.machines.passive.learnt_weights import FeaturePart
 from mercer.machines.svdd import SVDD
+from mercer.runtime.scikit_learn import BaseLibSVM
+from mercer.runtime.soundness import indices, number, numbers, whole_number
 
 __all__ = ["check_fitted"]
 
@@ -46,45 +48,9 @@ def check_fitted(part: Any) -> None:
                 ) from error
 
 
-def _numbers(model: Any, name: str, *shape: int | None) -> Any:
-    """Return an attribute that must be finite numbers; None in a shape fits all."""
-    value = getattr(model, name)
-    if not (isinstance(value, np.ndarray) or sparse.issparse(value)):
-        raise ValueError(f"{name} is a {type(value).__name__}, not an array")
-    if len(value.shape) != len(shape) or any(
-        wanted is not None and wanted != given
-        for wanted, given in zip(shape, value.shape, strict=True)
-    ):
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise ValueError(f"{name} has shape {value.shape}, not ({wanted})")
-    entries = value.data if sparse.issparse(value) else value
-    if entries.dtype.kind not in "fiub" or not np.isfinite(entries).all():
-        raise ValueError(f"{name} has values that are not finite numbers")
-    return value
-
-
-def _indices(model: Any, name: str, below: int, *shape: int | None) -> Any:
-    """Return an attribute that must be whole numbers from 0 to below a limit."""
-    value = _numbers(model, name, *shape)
-    if value.dtype.kind not in "iu" or (
-        value.size and not 0 <= value.min() <= value.max() < below
-    ):
-        raise ValueError(f"{name} has values that do not lie from 0 to {below - 1}")
-    return value
-
-
-def _number(model: Any, name: str) -> None:
-    value = getattr(model, name)
-    if not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, not a finite number")
-
-
 def _width(model: Any) -> int:
     """Return how many features there are."""
-    d = model.n_features_in_
-    if not isinstance(d, Integral) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"n_features_in_ is {d!r}, not a whole number from 1")
-    return int(d)
+    return whole_number(model, "n_features_in_")
 
 
 def _check_kernels(kernels: Any, X: Any) -> None:
@@ -101,32 +67,32 @@ def _check_machine(model: Any) -> None:
     given = isinstance(model.kernel_, Precomputed)
     # For several matrices, the shape begins with their number.
     n_seen = model.shape_fit_[-2]
-    _indices(model, "support_", min(n_seen, d) if given else n_seen, n)
-    vectors = _numbers(model, "support_vectors_", *((0, 0) if given else (n, d)))
+    indices(model, "support_", min(n_seen, d) if given else n_seen, n)
+    vectors = numbers(model, "support_vectors_", *((0, 0) if given else (n, d)))
     _check_kernels(model.kernel_, vectors)
-    counts = _indices(model, "n_support_", n + 1, None)
+    counts = indices(model, "n_support_", n + 1, None)
     if counts.sum() != n:
         raise ValueError(f"n_support_ counts {counts.sum()} samples, but there are {n}")
     n_tasks = 1
     rows = {1}
     if isinstance(model, KernelClassifier):
         n_classes = _check_classes(model)
-        code = _numbers(model, "code_", n_classes, None)
+        code = numbers(model, "code_", n_classes, None)
         if not np.isin(code, (-1, 0, 1)).all():
             raise ValueError("code_ has values other than -1, 0 and 1")
         n_tasks = code.shape[1]
         # The coefficients of pairs are kept as LIBSVM keeps them.
         rows = {n_tasks, n_classes - 1} if model.multiclass == "ovo" else {n_tasks}
         if hasattr(model, "probA_"):
-            _numbers(model, "probA_", n_tasks)
-            _numbers(model, "probB_", n_tasks)
+            numbers(model, "probA_", n_tasks)
+            numbers(model, "probB_", n_tasks)
         if hasattr(model, "_means"):
-            _numbers(model, "_means", n_classes, d)
+            numbers(model, "_means", n_classes, d)
         if len(counts) != n_classes:
             raise ValueError(f"n_support_ is not for {n_classes} classes")
-    if _numbers(model, "dual_coef_", None, n).shape[0] not in rows:
+    if numbers(model, "dual_coef_", None, n).shape[0] not in rows:
         raise ValueError(f"dual_coef_ is not for {n_tasks} machines")
-    _numbers(model, "intercept_", n_tasks)
+    numbers(model, "intercept_", n_tasks)
 
 
 def _check_classes(model: Any) -> int:
@@ -136,29 +102,29 @@ def _check_classes(model: Any) -> int:
         raise ValueError("classes_ is not an array of two or more classes")
     if len(set(classes.tolist())) < len(classes):
         raise ValueError("classes_ has the same class twice")
-    _numbers(model, "class_weight_", len(classes))
+    numbers(model, "class_weight_", len(classes))
     return len(classes)
 
 
 def _check_several_kernels(model: Any) -> None:
-    weights = _numbers(model, "weights_", *(None,) * np.ndim(model.weights_))
+    weights = numbers(model, "weights_", *(None,) * np.ndim(model.weights_))
     given = isinstance(model.kernel_, Precomputed)
     n_kernels = model.shape_fit_[0] if given else len(model._kernels)
     if (weights < 0).any() or weights.shape[-1] != n_kernels:
         raise ValueError(f"weights_ is not for {n_kernels} kernels")
-    _numbers(model, "_factors", *np.shape(model._factors))
+    numbers(model, "_factors", *np.shape(model._factors))
     _check_kernels(list(model._kernels), model.support_vectors_)
 
 
 def _check_sphere(model: Any) -> None:
-    _number(model, "radius_")
-    _number(model, "_center_norm")
+    number(model, "radius_")
+    number(model, "_center_norm")
     for name in ("boundary_", "outliers_"):
-        _indices(model, name, model.shape_fit_[0], None)
+        indices(model, name, model.shape_fit_[0], None)
 
 
 def _check_offset(model: Any) -> None:
-    _numbers(model, "offset_", 1)
+    numbers(model, "offset_", 1)
 
 
 def _check_feature_space(model: Any, n: int) -> None:
@@ -168,45 +134,45 @@ def _check_feature_space(model: Any, n: int) -> None:
     if isinstance(model.kernel_, Precomputed):
         if n != d:
             raise ValueError(f"there are {n} samples, but the matrix has {d} columns")
-        _numbers(model, "X_fit_", *((n, d) if X.shape[0] else (0, 0)))
+        numbers(model, "X_fit_", *((n, d) if X.shape[0] else (0, 0)))
     else:
-        _numbers(model, "X_fit_", n, d)
+        numbers(model, "X_fit_", n, d)
         if model.kernel_ is not None:  # None stands for a function of the user
             _check_kernels(model.kernel_, X)
 
 
 def _check_kernel_pca(model: Any) -> None:
-    n, k = _numbers(model, "eigenvectors_", None, None).shape
+    n, k = numbers(model, "eigenvectors_", None, None).shape
     _check_feature_space(model, n)
-    _numbers(model, "_weights", n, k)
+    numbers(model, "_weights", n, k)
     for name in ("eigenvalues_", "explained_variance_", "_offset"):
-        _numbers(model, name, k)
+        numbers(model, name, k)
     if hasattr(model, "dual_coef_"):
-        _numbers(model, "dual_coef_", n, _width(model))
-        _numbers(model, "X_transformed_fit_", n, k)
+        numbers(model, "dual_coef_", n, _width(model))
+        numbers(model, "X_transformed_fit_", n, k)
 
 
 def _check_kernel_kmeans(model: Any) -> None:
-    n, k = _numbers(model, "_mean_weights", None, None).shape
+    n, k = numbers(model, "_mean_weights", None, None).shape
     _check_feature_space(model, n)
-    _indices(model, "labels_", k, n)
-    _numbers(model, "_mean_norms", k)
-    _numbers(model, "_degree_weights", n)
+    indices(model, "labels_", k, n)
+    numbers(model, "_mean_norms", k)
+    numbers(model, "_degree_weights", n)
 
 
 def _check_kmeans(model: Any) -> None:
-    k = len(_numbers(model, "cluster_centers_", None, _width(model)))
-    _indices(model, "labels_", k, None)
+    k = len(numbers(model, "cluster_centers_", None, _width(model)))
+    indices(model, "labels_", k, None)
 
 
 def _check_pca(model: Any) -> None:
     d = _width(model)
-    k = len(_numbers(model, "components_", None, d))
-    _numbers(model, "mean_", d)
+    k = len(numbers(model, "components_", None, d))
+    numbers(model, "mean_", d)
     for name in ("explained_variance_", "explained_variance_ratio_"):
-        _numbers(model, name, k)
-    _numbers(model, "singular_values_", k)
-    _number(model, "noise_variance_")
+        numbers(model, name, k)
+    numbers(model, "singular_values_", k)
+    number(model, "noise_variance_")
 
 
 def _check_stream(model: Any) -> None:
@@ -218,15 +184,15 @@ def _check_stream(model: Any) -> None:
         online = isinstance(model, OnlineSVC)
         rows = held.gram.rows if online else held.rows
         names, n_columns = (("beta", "f") if online else ("beta", "u")), len(rows)
-        _check_kernels(model.kernel_, _numbers(rows, "X", n_columns, d))
+        _check_kernels(model.kernel_, numbers(rows, "X", n_columns, d))
         n_tasks = len(held.beta)
     for name in names:
-        _numbers(held, name, n_tasks, n_columns)
+        numbers(held, name, n_tasks, n_columns)
     if isinstance(model, OnlineSVC):
-        _numbers(model, "code_", n_classes, n_tasks)
-        _numbers(model, "intercept_", n_tasks)
-        _numbers(held, "cost", n_columns)
-        _numbers(held.gram, "diag", n_columns)
+        numbers(model, "code_", n_classes, n_tasks)
+        numbers(model, "intercept_", n_tasks)
+        numbers(held, "cost", n_columns)
+        numbers(held.gram, "diag", n_columns)
         # The matrix has room for more rows, whose values are not set.
         matrix = held.gram.matrix[:n_columns, :n_columns]
         if matrix.shape != (n_columns, n_columns) or not np.isfinite(matrix).all():
@@ -234,8 +200,8 @@ def _check_stream(model: Any) -> None:
     elif n_tasks != (1 if n_classes == 2 else n_classes):
         raise ValueError(f"there are {n_tasks} tasks for {n_classes} classes")
     else:
-        _numbers(held, "b", n_tasks)
-        _numbers(held, "v", n_tasks)
+        numbers(held, "b", n_tasks)
+        numbers(held, "v", n_tasks)
 
 
 def _check_linear(model: Any) -> None:
@@ -243,23 +209,18 @@ def _check_linear(model: Any) -> None:
     if hasattr(model, "classes_"):
         n_classes = _check_classes(model)
         n_machines = 1 if n_classes == 2 else n_classes
-        _numbers(model, "coef_", n_machines, d)
+        numbers(model, "coef_", n_machines, d)
         if hasattr(model, "probA_"):
-            _numbers(model, "probA_", n_machines)
-            _numbers(model, "probB_", n_machines)
+            numbers(model, "probA_", n_machines)
+            numbers(model, "probB_", n_machines)
     else:
-        _numbers(model, "coef_", *(1,) * (np.ndim(model.coef_) - 1), d)
+        numbers(model, "coef_", *(1,) * (np.ndim(model.coef_) - 1), d)
+    if hasattr(model, "_beta"):
+        numbers(model, "_beta", None, None)
     if model.fit_intercept:
-        _numbers(model, "intercept_", n_machines)
+        numbers(model, "intercept_", n_machines)
     else:
-        _number(model, "intercept_")
-
-
-def _check_transformer(model: Any) -> None:
-    # Transformers of images learn a few numbers at most.
-    for name, value in vars(model).items():
-        if isinstance(value, np.ndarray) and name.endswith("_"):
-            _numbers(model, name, *value.shape)
+        number(model, "intercept_")
 
 
 #: For each class, an attribute that only fitted models have, and their check.
@@ -275,5 +236,7 @@ CHECKS: dict[type, tuple[str, Callable[[Any], None]]] = {
     KMeans: ("cluster_centers_", _check_kmeans),
     PCA: ("components_", _check_pca),
     StreamClassifier: ("_held", _check_stream),
-    TransformerMixin: ("image_shape_", _check_transformer),
+    BaseLibSVM: ("support_", check_libsvm),
+    # Transformers of images check themselves before every use, too.
+    TransformerMixin: ("image_shape_", methodcaller("_check_learnt")),
 }

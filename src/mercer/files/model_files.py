@@ -45,6 +45,21 @@ MORE_TYPES = (
     *(sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix),
     *(range, KernelFunction),
 )
+# What scikit-learn's imputers, encoders and selections of columns keep, and skops does
+# not trust. Functions are named by the file, and not made from it.
+NAMES_OF_STEPS = {
+    *("builtins.object", "numpy.dtype"),
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.impute._iterative._ImputerTriplet",
+    *(
+        f"sklearn.feature_selection.{module}.{name}"
+        for module, names in {
+            "_univariate_selection": ("chi2", "f_classif", "f_regression"),
+            "_mutual_info": ("mutual_info_classif", "mutual_info_regression"),
+        }.items()
+        for name in names
+    ),
+}
 
 
 @public("mercer")
@@ -52,7 +67,7 @@ def save(
     model: BaseEstimator,
     path: str | os.PathLike,
     *,
-    trusted: Iterable[type] = (),
+    trusted: Iterable[type | str] = (),
     notes: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a model to a file from which :func:`load` reads it without running code.
@@ -67,9 +82,10 @@ def save(
         one. After a search, save its ``best_estimator_``.
     path : str or path
         The file; ".skops" is a good ending.
-    trusted : iterable of types, default=()
-        Types of your own that the model holds, such as kernels. :func:`load` needs them
-        again.
+    trusted : iterable of types or names, default=()
+        Types that the model holds besides those of Mercer and scikit-learn, such as
+        kernels of your own, or their names as error messages have them
+        ("package.module.Type"). :func:`load` needs them again.
     notes : dict, default=None
         Notes about the model: text, numbers, and lists and dicts of them, stored as
         JSON. :func:`mercer.files.read_header` returns them.
@@ -118,7 +134,7 @@ def save(
 def load(
     path: str | os.PathLike,
     *,
-    trusted: Iterable[type] = (),
+    trusted: Iterable[type | str] = (),
     device: str | None = None,
 ) -> Any:
     """Read a model that :func:`save` has written, without running code of the file.
@@ -130,8 +146,9 @@ def load(
     ----------
     path : str or path
         The file.
-    trusted : iterable of types, default=()
-        Further types that the file may hold, such as your own kernels.
+    trusted : iterable of types or names, default=()
+        Further types that the file may hold, such as your own kernels, or their names
+        ("package.module.Type").
     device : {"cpu", "cuda", "cuda:N"}, default=None
         Where the model computes from now on. None keeps the device that the model was
         saved with; a model saved with ``device="cuda"`` then needs a graphics card.
@@ -237,7 +254,7 @@ def _skops() -> Any:
         ) from error
 
 
-def _allowed(trusted: Iterable[type]) -> set[str]:
+def _allowed(trusted: Iterable[type | str]) -> set[str]:
     """Return the names of the types that a file may hold, besides what skops trusts."""
     public = [
         getattr(module, name)
@@ -252,7 +269,12 @@ def _allowed(trusted: Iterable[type]) -> set[str]:
         and thing not in REFUSED
     ]
     own += MORE_TYPES
-    names = {*map(_full_name, own), *map(_trusted_name, trusted)}
+    if isinstance(trusted, str):
+        raise TypeError(
+            f"trusted takes a list of types or names; got {trusted!r}. Pass "
+            f"trusted=[{trusted!r}]."
+        )
+    names = {*map(_full_name, own), *map(_trusted_name, trusted), *NAMES_OF_STEPS}
     return names.union(*map(former_names, own))
 
 
@@ -260,12 +282,23 @@ def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
-def _trusted_name(kind: type) -> str:
+def _trusted_name(kind: type | str) -> str:
+    for refused in (Custom, Pairwise):
+        if kind in (refused, _full_name(refused), *former_names(refused)):
+            raise TypeError(
+                f"{refused.__name__} cannot be trusted: its function cannot be stored."
+            )
+    if isinstance(kind, str):
+        if not all(part.isidentifier() for part in kind.split(".")) or "." not in kind:
+            raise TypeError(
+                f"trusted takes types, or names such as 'package.module.Type'; got "
+                f"{kind!r}."
+            )
+        return kind
     if not isinstance(kind, type):
-        raise TypeError(f"trusted takes types; got {kind!r}.")
-    if kind in (Custom, Pairwise):
         raise TypeError(
-            f"{kind.__name__} cannot be trusted: its function cannot be stored."
+            "trusted takes types, or names such as 'package.module.Type'; got "
+            f"{kind!r}."
         )
     if "." in kind.__qualname__:
         raise TypeError(

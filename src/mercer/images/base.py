@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.images.stack import Stack, as_stack, check_finite
 from mercer.runtime.progress import CountProgress
+from mercer.runtime.soundness import whole_number
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import fit_method, validate_data
 
@@ -169,7 +171,19 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         # _fill expects a channel axis at the end of an image, also for grey images.
         full = shape if len(shape) != 2 else (*shape, 1)
         out = np.empty((n, *full), dtype=stack.dtype)
-        in_batches(stack.pixels, out, self._fill, self)
+
+        def fill(batch: NDArray, part: NDArray) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._fill(batch, part)
+                is_finite = np.isfinite(part.sum()) or np.isfinite(part).all()
+            if not is_finite:
+                raise ValueError(
+                    f"{type(self).__name__}: the results are not finite, because "
+                    "values of X or parameters are too large. Scale X, for example "
+                    "with Rescale."
+                )
+
+        in_batches(stack.pixels, out, fill, self)
         return out.reshape(n, -1) if stack.is_flat else out.reshape(n, *shape)
 
     def _read(self, X: Any, *, reset: bool) -> Stack:
@@ -186,12 +200,38 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         return as_stack(X, fitted, name)
 
     def _read_again(self, X: Any) -> Stack:
-        """Read images in a method other than ``fit``."""
-        if self._is_stateless:
-            self._validate_params()
-        else:
+        """Read images in a method other than ``fit``.
+
+        Parameters may have been set since then, and attributes changed.
+        """
+        if not self._is_stateless:
             check_is_fitted(self)
+        self._validate_params()
+        if hasattr(self, "image_shape_"):
+            try:
+                self._check_learnt()
+            except (AttributeError, TypeError, ValueError) as error:
+                raise NotFittedError(
+                    f"{type(self).__name__}: {error}. A parameter was set, or an "
+                    "attribute changed, after fit. Call fit again."
+                ) from error
         return self._read(X, reset=False)
+
+    def _check_learnt(self) -> None:
+        """Refuse what ``fit`` has stored if it does not fit together.
+
+        It must fit the parameters, too.
+        """
+        sizes = self.image_shape_
+        if not isinstance(sizes, tuple) or not all(
+            isinstance(size, Integral) and size >= 1 for size in sizes
+        ):
+            raise ValueError(f"image_shape_ is {sizes!r}, not the shape of an image")
+        if math.prod(sizes) != whole_number(self, "n_features_in_"):
+            raise ValueError(
+                f"image_shape_ is {sizes!r}, not the shape of an image of "
+                f"{self.n_features_in_} values"
+            )
 
     def _learn(self, stack: Stack) -> None:
         """Store what depends on the images given to ``fit``."""

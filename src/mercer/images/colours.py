@@ -14,6 +14,7 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import Stack, pair, regions_of
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.soundness import number
 from mercer.runtime.validation import stores_parameters
 
 __all__ = ["ColourHistogram"]
@@ -99,6 +100,11 @@ class ColourHistogram(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
     def _learn(self, stack: Stack) -> None:
         self.low_ = float(stack.pixels.min())
         self.high_ = float(stack.pixels.max())
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        number(self, "low_")
+        number(self, "high_")
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:
         rows, columns = self._grid()

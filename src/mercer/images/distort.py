@@ -17,9 +17,13 @@ from mercer.images.base import ImageTransformer
 from mercer.images.stack import Stack
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
+from mercer.runtime.soundness import whole_number
 from mercer.runtime.validation import stores_parameters
 
 __all__ = ["Distort"]
+
+# Noise of a wider Gaussian would need more memory than there is.
+WIDEST = 1e6
 
 
 @public("mercer.images")
@@ -88,7 +92,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         "shear": [Interval(Real, 0.0, None, closed="left")],
         "shift": [Interval(Real, 0.0, None, closed="left")],
         "elastic": [Interval(Real, 0.0, None, closed="left")],
-        "smoothness": [Interval(Real, 0.0, None, closed="neither")],
+        "smoothness": [Interval(Real, 0.0, WIDEST, closed="right")],
         "mirror": [Interval(Real, 0.0, 1.0, closed="both")],
         "random_state": ["random_state"],
         **ImageTransformer._parameter_constraints,
@@ -115,6 +119,10 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
     def _learn(self, stack: Stack) -> None:
         random = check_random_state(self.random_state)
         self.seed_ = int(random.randint(np.iinfo(np.int32).max))
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        whole_number(self, "seed_", least=0)
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:
         ranges = core.Ranges(

@@ -23,6 +23,7 @@ from mercer.machines.clusters.directions import spherical_kmeans
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.soundness import number, numbers
 from mercer.runtime.threads import Threads
 from mercer.runtime.validation import stores_parameters
 
@@ -199,6 +200,16 @@ class PatchFeatures(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         self.directions_ = found.vectors
         self.objective_history_ = np.array(found.history)
         self.n_iter_ = n_iter
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        channels = self.image_shape_[2] if len(self.image_shape_) > 2 else 1
+        n_values = int(self.patch_size) ** 2 * channels
+        numbers(self, "directions_", int(self.n_directions), n_values)
+        numbers(self, "whitening_", n_values, n_values)
+        numbers(self, "mean_", n_values)
+        if number(self, "contrast_") <= 0:
+            raise ValueError(f"contrast_ is {self.contrast_!r}, not a number above 0")
 
     def _draw(self, stack: Stack, random: np.random.RandomState) -> NDArray:
         """Return normalised patches from random places of the images."""

@@ -15,6 +15,7 @@ from mercer.images.stack import Stack, float_dtype
 from mercer.kernels.base import is_number
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
+from mercer.runtime.soundness import number, numbers
 from mercer.runtime.validation import stores_parameters
 
 __all__ = ["GaussianProjection", "Rescale", "ToGrey"]
@@ -111,6 +112,12 @@ class Rescale(_Pointwise):
         elif self.limits == "auto":
             self.low_ = float(stack.pixels.min())
             self.high_ = float(stack.pixels.max())
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        if not (isinstance(self.limits, str) and self.limits == "image"):
+            number(self, "low_")
+            number(self, "high_")
 
     def _given(self) -> tuple[float, float]:
         if len(self.limits) == 2 and all(is_number(v) for v in self.limits):
@@ -245,6 +252,10 @@ class GaussianProjection(_Pointwise):
         n_jobs: int | None = None,
         verbose: bool | int = False,
     ): ...
+
+    def _check_learnt(self) -> None:
+        super()._check_learnt()
+        numbers(self, "mean_", self.n_features_in_)
 
     def _learn(self, stack: Stack) -> None:
         self.mean_ = stack.pixels.mean(axis=0, dtype=np.float64).ravel()

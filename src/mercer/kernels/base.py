@@ -622,7 +622,13 @@ class OnColumns(_Unary):
                 f"kernel, {{{first!r}: ...}})."
             )
         if isinstance(columns, slice):
-            columns = np.arange(width)[columns]
+            columns = range(width)[columns]
+        if isinstance(columns, range) and columns:
+            # A range may have more entries than fit into memory.
+            first, last = columns[0], columns[-1]
+            _check_bounds(min(first, last), max(first, last), width)
+            if columns.step == 1 and columns[0] >= 0:
+                return slice(columns[0], columns[-1] + 1)
         index = np.asarray(columns)
         if index.dtype == bool and index.ndim == 1:
             if len(index) != width:
@@ -638,11 +644,7 @@ class OnColumns(_Unary):
             )
         if index.dtype.kind not in "iu" or index.ndim != 1:
             raise ValueError(f"Columns must be whole numbers, got {columns!r}.")
-        if index.min() < -width or index.max() >= width:
-            raise ValueError(
-                f"Columns {index.min()} to {index.max()} were asked for; the data have "
-                f"{width}, from 0 to {width - 1}."
-            )
+        _check_bounds(index.min(), index.max(), width)
         index = index % width
         if (np.diff(index) == 1).all():
             return slice(int(index[0]), int(index[-1]) + 1)
@@ -653,6 +655,15 @@ class OnColumns(_Unary):
 
     def diagonal(self, operand: Samples) -> NDArray:
         return self.kernel.diagonal(operand.columns(self.columns))
+
+
+def _check_bounds(least: int, most: int, width: int) -> None:
+    """Refuse numbers of columns that the data do not have."""
+    if least < -width or most >= width:
+        raise ValueError(
+            f"Columns {least} to {most} were asked for; the data have {width}, from 0 "
+            f"to {width - 1}."
+        )
 
 
 @public("mercer.kernels")

@@ -242,6 +242,8 @@ def columns_key(columns: Any) -> Hashable:
     """Return a key that is equal for equal choices of columns only."""
     if isinstance(columns, slice):
         return (columns.start, columns.stop, columns.step)
+    if isinstance(columns, range):
+        return ("range", columns.start, columns.stop, columns.step)
     index = np.asarray(columns)
     return (index.dtype.str, index.tobytes())
 

@@ -53,7 +53,8 @@ def choose(
                 "with --drop."
             )
     pairs = zip(how.schema.features, features, strict=False)
-    texts = {j for name, j in pairs if name in how.schema.categories}
+    to_steps = how.schema.missing == "steps"
+    texts = {j for name, j in pairs if to_steps or name in how.schema.categories}
     # A prediction does not need the target, which may be blank.
     return ChosenColumns(
         features, texts, target if how.needs_target else None, how.schema, False, kept

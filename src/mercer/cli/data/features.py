@@ -22,10 +22,17 @@ from mercer.cli.data.loaded import (
     is_number,
     typed,
 )
-from mercer.cli.failures import DataFailure
+from mercer.cli.failures import DataFailure, needed
 from mercer.runtime.user_warnings import warn_user
 
-__all__ = ["Odd", "as_floats", "assemble", "check_numbers", "finished"]
+__all__ = [
+    "Odd",
+    "as_floats",
+    "assemble",
+    "check_for_steps",
+    "check_numbers",
+    "finished",
+]
 
 # A column with more different texts than this, if they differ in most rows, has names
 # of samples and not categories.
@@ -45,6 +52,8 @@ MISSING = {
     ".",
     "missing",
 }
+# Of these, what is missing where other values of the column are text.
+MISSING_TEXTS = {"", "na", "n/a", "nan", "null", "none"}
 # Dates such as 2024-01-31, 31.1.2024 or 1/31/24, also with a time, and times alone.
 DATE = re.compile(r"(\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{2,4})([T ].*)?")
 TIME = re.compile(r"\d\d?:\d\d(:\d\d.*)?")
@@ -89,6 +98,8 @@ def assemble(
     ``numbers`` has the features that are not among ``texts``, in their order, and
     ``odd`` what is wrong with them. A new model takes texts for numbers where it can.
     """
+    if choice.schema.missing == "steps":
+        return _for_steps(loaded, choice, names, numbers, texts, odd), choice.schema
     is_new = choice.is_new
     numeric = [j for j in choice.features if j not in texts]
     if is_new and texts:
@@ -108,6 +119,49 @@ def assemble(
             known[name] = _categories(loaded, name, texts[j])
         parts.append(_one_hot(loaded, name, texts[j], known[name]))
     return np.hstack(parts), choice.schema.with_categories(known)
+
+
+def _for_steps(
+    loaded: LoadedData,
+    choice: ChosenColumns,
+    names: Sequence[str],
+    numbers: NDArray,
+    texts: Mapping[int, list[str]],
+    odd: Mapping[int, Odd],
+) -> Any:
+    """Return columns of numbers or text as a data frame, with gaps where they are."""
+    schema = choice.schema
+    numeric = [j for j in choice.features if j not in texts]
+    wrong = {k: odd[j] for k, j in enumerate(numeric) if j in odd}
+    check_numbers(loaded, [names[j] for j in numeric], numbers, wrong, is_new=False)
+    columns: dict[int, Any] = dict(zip(numeric, numbers.T, strict=True))
+    for j, column in texts.items():
+        values, other = as_floats(column)
+        if other is None and not any(map(is_code, column)):
+            columns[j] = values
+            continue
+        gaps = [text.lower() in MISSING_TEXTS for text in column]
+        columns[j] = np.array(column, dtype=object)
+        columns[j][gaps] = np.nan
+    found = [columns[j] for j in choice.features]
+    if not schema.named:
+        return np.column_stack(found)
+    pandas = needed(
+        "pandas",
+        f"the model's steps take columns of {loaded.source} by their names, which "
+        "needs pandas. Install it: pip install pandas.",
+    )
+    return pandas.DataFrame(dict(zip(schema.features, found, strict=True)))
+
+
+def check_for_steps(loaded: LoadedData) -> None:
+    """Say where values are missing or not numbers, which the model's steps refused."""
+    columns = [np.asarray(column) for column in np.asarray(loaded.X).T]
+    found = [as_floats(list(map(str, column))) for column in columns]
+    numbers = np.column_stack([values for values, _ in found])
+    odd = {k: other for k, (_, other) in enumerate(found) if other is not None}
+    strict = replace(loaded, schema=replace(loaded.schema, missing="refuse"))
+    check_numbers(strict, loaded.schema.features, numbers, odd, is_new=False)
 
 
 def _numbers_in(texts: Sequence[str]) -> NDArray | None:

@@ -56,7 +56,9 @@ class Schema:
     categories: dict[str, list[str]] = field(default_factory=dict)
     image: ImageForm | None = None
     first_index: int = 1  #: the number of the first column in LIBSVM files
-    missing: str = "refuse"  #: what is done about missing values: see --missing
+    #: what is done about missing values: see --missing; "steps" leaves them, and text,
+    #: to the model's own steps
+    missing: str = "refuse"
 
     def with_categories(self, categories: dict[str, list[str]]) -> Schema:
         """Return the schema with the values of its text columns."""

@@ -115,7 +115,11 @@ class HeldRows(Operand):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> HeldRows:
         """Return the rows as they were."""
-        return cls(state["X"], state["center"], [bool(state["precise"])])
+        X, center = state["X"], state["center"]
+        n_columns = 0 if sparse.issparse(X) else X.shape[1]
+        if center.shape != (n_columns,) or not np.isfinite(center).all():
+            raise ValueError("The centre of the held samples does not fit them.")
+        return cls(X, center, [bool(state["precise"])])
 
     def fork(self, precise: list[bool] | None = None) -> HeldRows:
         """Return rows that can change while these stay as they are."""

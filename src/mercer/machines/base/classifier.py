@@ -413,6 +413,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
 
     def _check_internals(self) -> None:
         super()._check_internals()
+        if len(self.n_support_) != len(self.classes_):
+            raise ValueError(
+                f"n_support_ of {type(self).__name__} is not for "
+                f"{len(self.classes_)} classes"
+            )
         n_rows = self.code_.shape[1]
         if self.multiclass == "ovo":
             n_rows = len(self.classes_) - 1

@@ -22,6 +22,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
 from mercer.kernels.given import Precomputed
 from mercer.kernels.radial import RBF
+from mercer.runtime.scikit_learn import BaseLibSVM
+from mercer.runtime.soundness import indices, numbers, whole_number
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import as_dense
 
@@ -31,6 +33,7 @@ __all__ = [
     "KernelFunction",
     "Machines",
     "check_decoding",
+    "check_libsvm",
     "find_counterpart",
     "libsvm_form",
     "to_sklearn",
@@ -120,6 +123,38 @@ def find_counterpart(model: Any) -> Counterpart:
         f"{type(model).__name__} has no counterpart in scikit-learn and LIBSVM. "
         f"Machines with a counterpart: {', '.join(COUNTERPARTS)}."
     )
+
+
+def check_libsvm(model: BaseLibSVM) -> None:
+    """Refuse a fitted estimator of scikit-learn whose arrays do not fit together.
+
+    LIBSVM reads as far as the numbers of support vectors say, whatever the sizes of the
+    arrays are.
+    """
+    is_given = callable(model.kernel) or model.kernel == "precomputed"
+    n_classes = len(model.classes_) if hasattr(model, "classes_") else 2
+    n, n_pairs = len(model.support_), n_classes * (n_classes - 1) // 2
+    indices(model, "support_", model.shape_fit_[0], n)
+    width = whole_number(model, "n_features_in_")
+    vectors = numbers(model, "support_vectors_", None, None)
+    if vectors.shape != (n, width) and not (is_given and vectors.shape[0] == 0):
+        raise ValueError(
+            f"support_vectors_ has shape {vectors.shape}, not ({n}, {width})"
+        )
+    counts = indices(model, "_n_support", n + 1, n_classes)
+    # For regression, both entries are the number of all support vectors.
+    if hasattr(model, "classes_") and counts.sum() != n:
+        raise ValueError(f"_n_support counts {counts.sum()} samples, but there are {n}")
+    coefficients = numbers(model, "_dual_coef_", n_classes - 1, n)
+    are_sparse = {sparse.issparse(part) for part in (coefficients, vectors)}
+    if are_sparse != {bool(model._sparse)}:
+        raise ValueError("arrays are sparse where others are dense")
+    if model._sparse and coefficients.nnz != (n_classes - 1) * n:
+        raise ValueError("_dual_coef_ does not store its zeros")
+    numbers(model, "_intercept_", n_pairs)
+    for name in ("_probA", "_probB"):
+        if len(getattr(model, name)):
+            numbers(model, name, n_pairs)
 
 
 def libsvm_form(model: Any) -> Machines:
@@ -217,6 +252,8 @@ def to_sklearn(model: Any) -> Any:
 
     See :meth:`mercer.SVC.to_sklearn`.
     """
+    check_is_fitted(model)
+    model._check_internals()
     kind = find_counterpart(model)
     check_decoding(model, ("ovo", "ovr"))
     if _is_calibrated(model):
@@ -234,6 +271,8 @@ def to_sklearn(model: Any) -> Any:
         result.class_weight_ = np.array(model.class_weight_, dtype=np.float64)
     else:
         result = _one_vs_rest(kind.estimator, parameters, model)
+    for machine in getattr(result, "estimators_", [result]):
+        check_libsvm(machine)
     if hasattr(model, "feature_names_in_"):
         result.feature_names_in_ = model.feature_names_in_.copy()
     return result

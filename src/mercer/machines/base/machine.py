@@ -500,9 +500,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         """Refuse to compute with arrays that do not fit together any more."""
         n = len(self.support_)
         sizes = {int(self.n_support_.sum()), self.dual_coef_.shape[1]}
+        fits = self.n_support_.min(initial=0) >= 0
         if not self._is_precomputed():
             sizes.add(self.support_vectors_.shape[0])
-        if sizes != {n}:
+            is_table = self.support_vectors_.ndim == 2
+            width = self.support_vectors_.shape[1] if is_table else 0
+            fits = fits and width == getattr(self, "n_features_in_", width)
+        if sizes != {n} or not fits:
             raise ValueError(
                 f"The internal representation of {type(self).__name__} was altered"
             )

@@ -29,6 +29,7 @@ from mercer.machines.clusters.seeds import draw_far_apart
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
+from mercer.runtime.soundness import numbers
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import fit_method, stores_parameters, validate_samples
@@ -291,16 +292,19 @@ class KMeans(
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        n_products = X.shape[0] * X.shape[1] * self.cluster_centers_.shape[0]
+        # Users may set the centres.
+        centers = numbers(self, "cluster_centers_", None, X.shape[1])
+        n_products = X.shape[0] * X.shape[1] * len(centers)
         if sparse.issparse(X) or n_products > BRIEF_TO_PREDICT:
             return self._lloyd_of(X, None)[1]
         labels = np.empty(len(X), dtype=np.int32)
-        nearest(X, self.cluster_centers_.astype(np.float64), labels)
+        nearest(X, centers.astype(np.float64), labels)
         return labels
 
     def _lloyd_of(self, X: Any, sample_weight: Any) -> tuple[Lloyd, NDArray, NDArray]:
         """Return valid samples, their labels and the centres, after a common shift."""
-        centers = self.cluster_centers_.astype(np.float64)
+        centers = numbers(self, "cluster_centers_", None, X.shape[1])
+        centers = centers.astype(np.float64)
         weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         if not sparse.issparse(X):
             # Inner products lose fewer digits if the origin is the mean of the centres.

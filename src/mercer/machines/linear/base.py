@@ -178,6 +178,9 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
             return None
         coef = np.tile(coef, (k // len(coef), 1))
         beta = getattr(self, "_beta", None)
+        for start in (coef, self.intercept_, beta):
+            if start is not None and not np.isfinite(start).all():
+                return None
         if not self.fit_intercept:
             return Start(coef, np.zeros((k, 0)), beta)
         bias = np.atleast_1d(self.intercept_)
@@ -233,6 +236,11 @@ class LinearMachine(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_new_samples(self, X)
         coef = np.atleast_2d(as_dense(self.coef_)).astype(np.float64, copy=False)
+        if coef.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"coef_ has shape {self.coef_.shape}, and the samples have "
+                f"{X.shape[1]} features. Call fit again."
+            )
         with engine_of(X, n_jobs=self.n_jobs) as engine:
             values = engine.features(X).scores(np.ascontiguousarray(coef)).T
         values = values + self.intercept_
