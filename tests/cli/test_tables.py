@@ -222,6 +222,7 @@ def test_missing_values_are_filled_in(tmp_path, kind, strategy, values):
     )
     facts = call_json("info", model)
     assert facts["missing"] == strategy
+    assert f"missing values   {strategy}" in call("info", model).stdout
     assert facts["steps"] == ["SimpleImputer", "StandardScaler", "SVC"]
 
 
