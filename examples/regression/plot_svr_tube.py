@@ -35,8 +35,8 @@ ax.plot(X, z, ".", color="0.4")
 ax.plot(
     X[tube.support_], z[tube.support_], "o", mfc="none", color="C0", label="support"
 )
-ax.set(xlabel="x", ylim=(-0.6, z.max() + 0.2))
-ax.legend(ncols=2)
+ax.set(xlabel="x")
+figure.legend(loc="outside upper center", ncols=3)
 
 # %%
 # How far each curve is from the truth, on average:
