@@ -1,7 +1,8 @@
 """The commands of the command line, gathered into one program.
 
 A further command is a module with a function under ``@reporting``, and a line in
-``COMMANDS``.
+``COMMANDS``. The function imports what computes when it needs it, so that help and
+errors in options do not wait for scikit-learn.
 """
 
 from __future__ import annotations
