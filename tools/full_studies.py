@@ -8,7 +8,7 @@
 ``run`` goes on with an interrupted run, and writes all rows and findings to
 ``benchmarks/results/studies-full.json``, with the machine, the versions, the commit and
 the times, and without figures. The page is made from that file and from the published
-numbers in ``mercer.studies``, and from nothing else. ``--only`` computes some steps
+numbers in ``studies``, and from nothing else. ``--only`` computes some steps
 again, after their code has changed; the page says which, and with which commit.
 ``--remark`` is what a reader must know about the run: which recipes were scored before,
 and what else the computer did.
@@ -24,16 +24,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mercer.runtime.writing import write_file
-from mercer.studies import STUDIES, reproduce
-from mercer.studies.data import Data, data_folder
-from mercer.studies.report.outcomes import Outcome, StudyReport
-from mercer.studies.report.page import Cell, Line, Section, section_of, summarise
-from mercer.studies.report.running import run_step
-from mercer.studies.results import Figure, from_json, to_json
-from mercer.studies.study import Run
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from mercer.runtime.writing import write_file  # noqa: E402
+from studies import STUDIES, reproduce  # noqa: E402
+from studies.data import Data, data_folder  # noqa: E402
+from studies.report.outcomes import Outcome, StudyReport  # noqa: E402
+from studies.report.page import Cell, Line, Section, section_of, summarise  # noqa: E402
+from studies.report.running import run_step  # noqa: E402
+from studies.results import Figure, from_json, to_json  # noqa: E402
+from studies.study import Run  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results" / "studies-full.json"
 PAGE = ROOT / "docs" / "studies_full.md"
 VERDICTS = {"beaten": "beaten", "matched": "matched", "below": "not reached"}
@@ -143,8 +145,8 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
     yield (
         "This page is made by `python tools/full_studies.py` from the results that are "
         "committed in\n`benchmarks/results/studies-full.json`. [The five "
-        "studies](studies.md) explains the protocols and\nthe intervals. `mercer "
-        "reproduce --data DIR` computes all of it again, with figures.\n"
+        "studies](studies.md) explains the protocols and\nthe intervals. `python "
+        "-m studies --data DIR` computes all of it again, with figures.\n"
     )
     yield (
         f"{results['data']} CIFAR-10: 500 training and 100 test images of each class.\n"

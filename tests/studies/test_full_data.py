@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mercer.studies import STUDIES, reproduce
-from mercer.studies.data import Data, Images
-from mercer.studies.report import running
-from mercer.studies.results import Row
+from studies import STUDIES, reproduce
+from studies.data import Data, Images
+from studies.report import running
+from studies.results import Row
 
 pytestmark = pytest.mark.slow
 # Every thirtieth image: 2,000 for training and 334 for testing.

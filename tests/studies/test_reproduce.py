@@ -6,17 +6,16 @@ import runpy
 import numpy as np
 import pytest
 
-import mercer.studies
 from mercer.datasets.places import VARIABLE
-from mercer.studies import reproduce
-from mercer.studies.data import Data, Images, data_folder
-from mercer.studies.published import Source, printed
-from mercer.studies.report import costs, fingerprint
-from mercer.studies.report.outcomes import Outcome
-from mercer.studies.report.stored_results import StoredResults, step_key
-from mercer.studies.report.watch import CAUTION, BarWatcher, TimeLeft, Watcher
-from mercer.studies.results import Finding, Row, Unavailable
-from mercer.studies.study import ResultTable, Run, Step, Study
+from studies import STUDIES, reproduce
+from studies.data import Data, Images, data_folder
+from studies.published import Source, printed
+from studies.report import costs, fingerprint
+from studies.report.outcomes import Outcome
+from studies.report.stored_results import StoredResults, step_key
+from studies.report.watch import CAUTION, BarWatcher, TimeLeft, Watcher
+from studies.results import Finding, Row, Unavailable
+from studies.study import ResultTable, Run, Step, Study
 
 
 class Notebook(Watcher):
@@ -67,7 +66,7 @@ def make_study(name, steps):
 @pytest.fixture
 def studies(monkeypatch):
     made = {}
-    monkeypatch.setattr(mercer.studies, "STUDIES", made)
+    monkeypatch.setattr("studies.STUDIES", made)
     return made
 
 
@@ -219,7 +218,7 @@ def test_most_steps_have_been_measured():
         run.data.__dict__["is_full"] = kind == "full"
         names = {
             f"{study.name}/{step.name}"
-            for study in mercer.studies.STUDIES.values()
+            for study in STUDIES.values()
             for step in study.steps(run)
         }
         assert len(names & set(known[kind])) >= 0.8 * len(names)

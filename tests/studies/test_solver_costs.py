@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mercer import SVC
-from mercer.studies.ecoc_digits import solvers
-from mercer.studies.ecoc_digits.solvers import Cost, judge_costs, solve_alike
+from studies.ecoc_digits import solvers
+from studies.ecoc_digits.solvers import Cost, judge_costs, solve_alike
 
 NAMES = [f"{s}, {c}" for s in solvers.SOLVERS for c in ("cached", "no cache")]
 

@@ -7,11 +7,11 @@ import printed
 import pytest
 from markupsafe import escape
 
-from mercer.studies import STUDIES
-from mercer.studies.ecoc_digits import protocol as ecoc_protocol
-from mercer.studies.mnist_kernels.protocol import ENTRIES, MKL_ROW
-from mercer.studies.results import Figure, Finding, Row
-from mercer.studies.svm_from_scratch import protocol as scratch_protocol
+from studies import STUDIES
+from studies.ecoc_digits import protocol as ecoc_protocol
+from studies.mnist_kernels.protocol import ENTRIES, MKL_ROW
+from studies.results import Figure, Finding, Row
+from studies.svm_from_scratch import protocol as scratch_protocol
 
 
 def outcomes(run, name):
