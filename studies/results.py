@@ -91,14 +91,16 @@ class Figure:
 class Finding:
     """A claim, and whether the numbers support it.
 
-    ``holds`` is None if chance can explain the numbers; ``test`` says what counted as a
-    difference.
+    ``holds`` is None if the numbers do not decide, because chance can explain them or
+    for another reason that the evidence names; ``test`` says what counted as a
+    difference, and ``key`` names the verdict in the manifest of the study.
     """
 
     claim: str
     holds: bool | None
     evidence: str
     test: str = ""
+    key: str = ""
 
 
 Item = Row | Figure | Finding

@@ -8,10 +8,11 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 from studies.data import Data
+from studies.manifest import Entry
 from studies.published import Late, Published, Source
 from studies.results import Item
 
-__all__ = ["ResultTable", "Run", "Step", "Study", "shared"]
+__all__ = ["Beside", "ResultTable", "Run", "Step", "Study", "shared"]
 
 Made = TypeVar("Made")
 
@@ -88,11 +89,20 @@ class ResultTable(NamedTuple):
     note: str = ""
 
 
+class Beside(NamedTuple):
+    """A part of the protocol as the report did it, and as it is done here."""
+
+    what: str
+    theirs: str
+    ours: str
+
+
 class Study(NamedTuple):
     """One published report, and the steps that compute its results again.
 
     ``published`` has the report's numbers by table, row and column; ``telling`` names
-    the three figures that the page shows first.
+    the three figures that the page shows first. ``manifest`` has every item that the
+    report prints, and ``beside`` what is done in another way than there.
     """
 
     name: str
@@ -106,3 +116,5 @@ class Study(NamedTuple):
     telling: Sequence[str]
     late: Sequence[Late]
     steps: Callable[[Run], list[Step]]
+    manifest: Sequence[Entry] = ()
+    beside: Sequence[Beside] = ()

@@ -28,7 +28,12 @@ def all_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def judge_accuracy(
-    claim: str, better: ArrayLike, worse: ArrayLike, truth: ArrayLike, evidence: str
+    claim: str,
+    better: ArrayLike,
+    worse: ArrayLike,
+    truth: ArrayLike,
+    evidence: str,
+    key: str = "",
 ) -> Finding:
     """Judge a claim that one machine is right more often than another.
 
@@ -50,6 +55,8 @@ def judge_accuracy(
         Predictions of the machine that is said to be better, and of the other one.
     truth : array-like of shape (n_samples,)
         The true labels.
+    key : str
+        The name of the verdict in the manifest.
 
     Returns
     -------
@@ -71,14 +78,18 @@ def judge_accuracy(
     p = float(binomtest(b, b + c).pvalue) if b + c else 1.0
     told = "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
     test = (
-        f"Test samples on which exactly one of the two is right: {b + c}; the one that "
+        f"Samples on which exactly one of the two is right: {b + c}; the one that "
         f"the claim favours is right on {b} of them; {told}."
     )
-    return Finding(claim, b > c if p < LEVEL else None, evidence, test)
+    return Finding(claim, b > c if p < LEVEL else None, evidence, test, key)
 
 
 def judge_time(
-    claim: str, slow: Sequence[float], fast: Sequence[float], evidence: str
+    claim: str,
+    slow: Sequence[float],
+    fast: Sequence[float],
+    evidence: str,
+    key: str = "",
 ) -> Finding:
     """Judge a claim that one piece of work takes longer than another.
 
@@ -99,7 +110,7 @@ def judge_time(
         f"{_told(short)}. A difference counts if all times of one exceed all times of "
         "the other, by more than a tenth in the median."
     )
-    return Finding(claim, long > short if is_decided else None, evidence, test)
+    return Finding(claim, long > short if is_decided else None, evidence, test, key)
 
 
 def _told(seconds: float) -> str:

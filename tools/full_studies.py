@@ -7,9 +7,10 @@
 
 ``run`` goes on with an interrupted run, and writes all rows and findings to
 ``benchmarks/results/studies-full.json``, with the machine, the versions, the commit and
-the times, and without figures. The page is made from that file and from the published
-numbers in ``studies``, and from nothing else. ``--only`` computes some steps
-again, after their code has changed; the page says which, and with which commit.
+the times, and without panels of figures. The page is made from that file, from the
+published numbers and from the manifests in ``studies``, and from nothing else.
+``--only`` computes some steps again, after their code has changed; the page says which,
+and with which commit.
 ``--remark`` is what a reader must know about the run: which recipes were scored before,
 and what else the computer did.
 """
@@ -21,6 +22,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +88,11 @@ def _commit() -> str:
 
 
 def _kept(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as JSON, without figures, which are large."""
-    items = [to_json(i) for i in outcome.items if not isinstance(i, Figure)]
+    """Return an outcome as JSON, without the panels of figures, which are large."""
+    items = [
+        to_json(replace(i, panels=()) if isinstance(i, Figure) else i)
+        for i in outcome.items
+    ]
     kept = {"step": outcome.step, "status": outcome.status, "items": items}
     times = {k: round(getattr(outcome, k), 2) for k in ("seconds", "processor_seconds")}
     return kept | times | {"message": outcome.message}
@@ -133,7 +138,8 @@ def page_of(results: dict[str, Any]) -> str:
 
 def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
     summary, place = summarise(sections), results["computer"]
-    counts, claims = summary.counts, summary.claims
+    counts = summary.counts
+    numbers, claims = counts.numbers, counts.claims
     reports = [section.report for section in sections]
     n_steps = sum(len(report.outcomes) for report in reports)
     wall, worked = results["seconds"], results["processor_seconds"]
@@ -169,10 +175,13 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
             f"processor time): {'; '.join(again)}.\n"
         )
     yield (
-        f"Published percentages: {counts['beaten']} are beaten by more than sampling "
-        f"error, {counts['matched']} are matched within it, {counts['below']} not "
-        f"reached.\nClaims: {claims[True]} hold, {claims[False]} do not, "
-        f"{claims[None]} are not decided.\n"
+        f"The reports print {counts.total} items, of which {counts.status['shown']} "
+        f"are computed here and {counts.status['reason']} are left out for a reason.\n"
+        f"Published numbers: {numbers['beaten']} are beaten by more than sampling "
+        f"error, {numbers['matched']} are matched within it, {numbers['below']} not "
+        f"reached,\nand {numbers['beside']} stand beside ours without a judgement.\n"
+        f"Claims: {claims['holds']} hold, {claims['fails']} do not, "
+        f"{claims['open']} are not decided.\n"
     )
     # Steps that were computed again ran at another time, beside other work.
     yield table(

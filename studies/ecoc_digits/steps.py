@@ -6,19 +6,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import mercer
 from mercer import SVC
 from mercer.datasets import make_moons, make_rings
-from mercer.multiclass.codes import (
-    dietterich15,
-    hadamard,
-    row_distances,
-)
 from mercer.plots import (
     DecisionRegionsDisplay,
     HeatMapDisplay,
@@ -26,22 +19,21 @@ from mercer.plots import (
 )
 from mercer.plots.rendering import inline_svg
 from studies.choices import choose
-from studies.ecoc_digits.models import (
-    decide,
-    digits,
-    settings,
-    share_alone,
-    tuned,
+from studies.ecoc_digits.claims import (
+    ambiguity_claims,
+    code,
+    dual_claims,
+    size_claims,
 )
+from studies.ecoc_digits.models import compared, digits, settings, tuned
 from studies.ecoc_digits.protocol import GRIDS, SIZES
 from studies.ecoc_digits.published import SECONDS
 from studies.ecoc_digits.solvers import compare_solvers
 from studies.features import digit_features, feature_words, mean_distance
-from studies.measures import Fitted, percent, timed_fit
+from studies.measures import percent, timed_fit
 from studies.panels import curves_panel, plane_panel
-from studies.results import Figure, Finding, Item, Row, Unavailable
-from studies.study import Run, Step, shared
-from studies.verdicts import all_of, judge_accuracy
+from studies.results import Figure, Item, Row, Unavailable
+from studies.study import Run, Step
 
 __all__ = ["make_steps"]
 
@@ -82,52 +74,14 @@ def pictures(run: Run) -> Iterator[Item]:
     yield Figure("digits", "Eight of the training images and their classes.", (drawn,))
 
 
-class Compared(NamedTuple):
-    """All ways from two to ten classes, for one size and one kernel."""
-
-    found: dict[str, float]  #: percentages, by column
-    ova: NDArray  #: what one-vs-all predicts
-    ecoc: NDArray  #: what the printed code predicts
-    fits: tuple[Fitted, ...]  #: one-vs-all, the printed code and the Hadamard code
-
-
-@shared
-def compared(run: Run, n: int, kernel: str) -> Compared:
-    """Fit and score all ways, for one size and one kernel."""
-    data = digits(run)
-    X, y = data.X[:n], data.y[:n]
-
-    def fit(params: dict[str, Any], **more: Any) -> Any:
-        return timed_fit(SVC(**params, solver="smo", **more), X, y)
-
-    alone = settings(run, kernel, n, share_alone)
-    ova = fit(alone, multiclass="ovr", decode="barycentre")
-    params = settings(run, kernel, n)
-    printed = fit(params, multiclass="ecoc", code="dietterich15", decode="hamming")
-    simplex = fit(params, multiclass="ecoc", code="hadamard", decode="hamming")
-    fits = (ova, printed, simplex)
-    by_ova, by_printed, by_simplex = (f.model.predict(data.X_test) for f in fits)
-    simplex.model.decode = "loss"
-    found = {
-        "barycentre": percent(by_ova, data.y_test),
-        "ecoc": percent(by_printed, data.y_test),
-        "hadamard": percent(by_simplex, data.y_test),
-        "margin": percent(decide(ova.model, data.X_test).argmax(axis=1), data.y_test),
-        "unique": 100 * share_alone(ova.model, data.X_test, data.y_test),
-        "loss": percent(simplex.model.predict(data.X_test), data.y_test),
-    }
-    # The models are large, and are left out.
-    kept = tuple(fitted._replace(model=None) for fitted in fits)
-    return Compared(found, by_ova, by_printed, kept)
-
-
 def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
     """Score all ways from two to ten classes, for one size and one kernel."""
     data = digits(run)
     if n > len(data.y):
         run.data.require_full()
         raise Unavailable(f"There are {len(data.y):,} training images, not {n:,}.")
-    found, _, _, fits = compared(run, n, kernel)
+    own = compared(run, n, kernel)
+    found, fits = own.found, own.fits
     ova, printed, simplex = fits
     yield Row(
         f"accuracy {kernel}",
@@ -152,7 +106,7 @@ def classify(run: Run, n: int, kernel: str) -> Iterator[Item]:
 
 
 def every_size(run: Run, sizes: tuple[int, ...]) -> Iterator[Item]:
-    """Draw all accuracies over n, and judge whether ECOC always beats one-vs-all."""
+    """Draw all accuracies over n."""
     data = digits(run)
     sizes = tuple(n for n in sizes if n <= len(data.y))
     kept = {(n, k): compared(run, n, k) for n in sizes for k in GRIDS}
@@ -176,59 +130,6 @@ def every_size(run: Run, sizes: tuple[int, ...]) -> Iterator[Item]:
         "images.",
         tuple(panels),
         f"accuracy {list(GRIDS)[-1]}",
-    )
-    judged = [
-        judge_accuracy("", own.ecoc, own.ova, data.y_test, "").holds
-        for own in kept.values()
-    ]
-    told = "; ".join(
-        f"{kernel}: "
-        + ", ".join(
-            f"{kept[n, kernel].found['ecoc']:.1f} against "
-            f"{kept[n, kernel].found['barycentre']:.1f} at {n:,}"
-            for n in sizes
-        )
-        for kernel in GRIDS
-    )
-    yield Finding(
-        "ECOC performs better than one-vs-all for training sets of any size.",
-        all_of(judged),
-        f"ECOC as printed against one-vs-all with barycentres, {told}.",
-        f"McNemar’s test at each size: {judged.count(True)} of {len(judged)} "
-        f"comparisons favour ECOC with p < 0.05, {judged.count(False)} favour "
-        "one-vs-all. The claim holds if all favour ECOC, and does not hold if one "
-        "favours one-vs-all.",
-    )
-
-
-def claims(run: Run) -> Iterator[Item]:
-    """Judge the report's claims about codes and about linear machines."""
-    distances = row_distances(dietterich15())
-    simplex = row_distances(hadamard(10))
-    off = ~np.eye(10, dtype=bool)
-    yield Finding(
-        "Any two words of the code differ in at least seven places.",
-        bool(distances[off].min() >= 7),
-        f"The smallest distance in the printed code is {distances[off].min():.0f}, so "
-        "that the code corrects two wrong machines, not three; in the Hadamard code "
-        f"the smallest distance is {simplex[off].min():.0f}.",
-    )
-    data = digits(run)
-    few, many = (min(2000, len(data.y) // 2), len(data.y))
-    model = SVC(**settings(run, "linear", 2000), multiclass="ovr")
-    found = [
-        model.fit(data.X[:n], data.y[:n]).predict(data.X_test) for n in (few, many)
-    ]
-    scores = [percent(predicted, data.y_test) for predicted in found]
-    yield judge_accuracy(
-        "Linear one-vs-all gets worse beyond 2,000 images, as more data are harder to "
-        "separate.",
-        found[0],
-        found[1],
-        data.y_test,
-        "With C from cross-validation and every machine solved to its tolerance, "
-        f"linear one-vs-all by largest margin has {scores[0]:.1f} % at {few:,} and "
-        f"{scores[1]:.1f} % at {many:,} images.",
     )
 
 
@@ -326,7 +227,10 @@ def make_steps(run: Run) -> list[Step]:
             for n in sizes
         ),
         Step("every size", every_size, {"sizes": sizes}),
-        Step("claims", claims),
+        Step("code", code),
+        Step("claims on sizes", size_claims, {"sizes": sizes}),
+        Step("claims on ambiguities", ambiguity_claims),
+        Step("claims on the dual problem", dual_claims),
         *(
             Step(f"solvers, {kernel}", measure, {"kernel": kernel})
             for kernel in ("Gaussian", "linear")

@@ -14,7 +14,10 @@ from studies.panels import plane_panel
 from studies.results import Figure, Item, Row
 from studies.study import Run
 
-__all__ = ["balls"]
+__all__ = ["SOFT", "WIDTH", "balls"]
+
+# γ of all machines, and the share of samples that may be outside with slack.
+WIDTH, SOFT = 1.5, 0.1
 
 
 def balls(run: Run) -> Iterator[Item]:
@@ -22,7 +25,7 @@ def balls(run: Run) -> Iterator[Item]:
     X, y = make_moons(run.pick(200, 200, 80), noise=0.12, random_state=run.seed)
     X_new, y_new = make_moons(2000, noise=0.12, random_state=run.seed + 1)
     own, n = X[y == 0], int((y == 0).sum())
-    gamma, C = 1.5, 1 / (0.1 * n)
+    gamma, C = WIDTH, 1 / (SOFT * n)
     ways = {
         "SVDD, hard": SVDD(gamma=gamma),
         "SVDD, soft": SVDD(gamma=gamma, C=C),
@@ -36,6 +39,8 @@ def balls(run: Run) -> Iterator[Item]:
         # Samples on the boundary count as inside, within the tolerance.
         inside, new = (model.decision_function(Z) >= -model.tol for Z in (X, X_new))
         values = _caught(inside, y == 0) | _caught(new, y_new == 0, "new_")
+        if isinstance(model, SVDD):
+            values["R"] = model.radius_
         yield Row("balls", name, values, **fitted.facts)
         panels.append(
             plane_panel(

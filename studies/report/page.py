@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from studies.published import Late, Published
 from studies.report.comparison import Comparison, compare
 from studies.report.downloads import csv_link
+from studies.report.items import Place, Targets, Told, anchor_of_verdict, tell
 from studies.report.outcomes import Report, StudyReport
 from studies.report.overview import Point, draw_overview
 from studies.results import Figure, Finding, Row
@@ -44,12 +46,62 @@ class Line(NamedTuple):
     """A row of a table as the page shows it."""
 
     label: str
+    key: str  #: the name of the published row
     anchor: str
     cells: list[Cell]
     seconds: str
     gap: str
     converged: bool | None
     note: str
+
+
+class Counts(NamedTuple):
+    """How many items the reports print, by what this page has of them.
+
+    All counts of the page are these. ``status`` has three that sum up to ``total``;
+    ``numbers`` and ``claims`` are the items of these two kinds, by their verdict.
+    """
+
+    total: int
+    status: Mapping[str, int]  #: "shown", "absent" and "reason"
+    numbers: Mapping[str, int]  #: "beaten", "matched", "below", "beside", "absent"
+    claims: Mapping[str, int]  #: "holds", "fails", "open", "absent", "reason"
+
+    @property
+    def compared(self) -> int:
+        """The number of marks in the picture."""
+        return sum(self.numbers[word] for word in ("beaten", "matched", "below"))
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers the reports print."""
+        return sum(self.numbers.values())
+
+    @property
+    def n_claims(self) -> int:
+        """How many claims the reports make."""
+        return sum(self.claims.values())
+
+
+STATUSES = ("shown", "absent", "reason")
+NUMBERS = ("beaten", "matched", "below", "beside", "absent", "reason")
+CLAIMS = ("holds", "fails", "open", "absent", "reason")
+
+
+def count(items: Sequence[Told]) -> Counts:
+    """Count items by their status, and numbers and claims by their verdict."""
+
+    def by(kind: str, words: Sequence[str]) -> dict[str, int]:
+        found = [told.verdict for told in items if told.entry.kind == kind]
+        return {word: found.count(word) for word in words}
+
+    statuses = [told.status for told in items]
+    return Counts(
+        len(items),
+        {word: statuses.count(word) for word in STATUSES},
+        by("number", NUMBERS),
+        by("claim", CLAIMS),
+    )
 
 
 class ShownTable(NamedTuple):
@@ -107,12 +159,19 @@ class Section(NamedTuple):
     figures: list[Figure]
     findings: list[Finding]
     troubles: list[Trouble]
+    items: list[Told]
 
     @property
-    def counts(self) -> dict[bool | None, int]:
-        """How many claims hold, do not hold, and are not decided."""
-        verdicts = [finding.holds for finding in self.findings]
-        return {holds: verdicts.count(holds) for holds in (True, False, None)}
+    def counts(self) -> Counts:
+        """How many of the report's items are on the page, and what became of them."""
+        return count(self.items)
+
+
+class Reading(NamedTuple):
+    """The items of one place of a report, in its order."""
+
+    place: str
+    items: list[Told]
 
 
 class Best(NamedTuple):
@@ -136,11 +195,10 @@ class Below(NamedTuple):
 class Summary(NamedTuple):
     """The first section of the page."""
 
-    counts: dict[str, int]
+    counts: Counts
     points: list[Point]
     below: list[Below]
     best: list[Best]
-    claims: dict[bool | None, int]
     n_failed: int
     n_unavailable: int
 
@@ -178,6 +236,10 @@ def render(report: Report) -> str:
     environment.filters["signed"] = lambda v: f"{v:+.2f}".replace("-", "−")
     environment.filters["duration"] = _duration
     environment.filters["shape"] = shape_of
+    environment.filters["verdict_anchor"] = lambda key, study: anchor_of_verdict(
+        study, key
+    )
+    environment.filters["by_place"] = by_place
     sections = [section_of(study) for study in report.studies]
     summary = summarise(sections)
     pictures = [
@@ -220,14 +282,46 @@ def section_of(report: StudyReport) -> Section:
     ]
     shown = [table for table in tables if table.lines]
     placed = [figure for table in shown for figure in table.figures]
+    findings = [item for item in items if isinstance(item, Finding)]
+    targets = Targets(
+        report.study.name,
+        {
+            (table.table.name, name): _place(table, line)
+            for table in shown
+            for line in table.lines
+            for name in (line.label, line.key)
+        },
+        frozenset(table.table.name for table in shown),
+        frozenset(figure.name for figure in figures),
+        {finding.key: finding for finding in findings if finding.key},
+    )
     return Section(
         report,
         telling,
         shown,
         [figure for figure in others if figure not in placed],
-        [item for item in items if isinstance(item, Finding)],
+        findings,
         _troubles(report),
+        tell(report.study.manifest, targets),
     )
+
+
+def _place(shown: ShownTable, line: Line) -> Place:
+    """Return a row as a target of the manifest."""
+    columns = {words: name for name, words in shown.table.columns.items()}
+    cells = {
+        columns[heading]: (cell.value, cell.comparison)
+        for heading, cell in zip(shown.headings, line.cells, strict=True)
+    }
+    return Place(line.anchor, cells)
+
+
+def by_place(items: Sequence[Told]) -> list[Reading]:
+    """Gather the items of a report by the place where it prints them."""
+    return [
+        Reading(place, list(own))
+        for place, own in groupby(items, key=lambda told: told.entry.place)
+    ]
 
 
 def shape_of(figure: Figure) -> str:
@@ -304,6 +398,7 @@ def _shown(
 def _line(study: Study, row: Row, cells: list[Cell]) -> Line:
     return Line(
         row.label,
+        row.published_as,
         anchor_of(study.name, row.table, row.label),
         cells,
         "" if row.seconds is None else _duration(row.seconds),
@@ -397,29 +492,32 @@ def _duration(seconds: float) -> str:
 
 def summarise(sections: Sequence[Section]) -> Summary:
     """Count how our figures compare with the published ones, and list the best."""
-    counts = {"beaten": 0, "matched": 0, "below": 0}
     points: list[Point] = []
     below: list[Below] = []
     best: list[Best] = []
-    claims: dict[bool | None, int] = {True: 0, False: 0, None: 0}
     lost = {"failed": 0, "unavailable": 0}
     for section in sections:
         name = section.report.study.name
-        for shown in section.tables:
-            for line in shown.lines:
-                for heading, cell in zip(shown.headings, line.cells, strict=True):
-                    if not cell.comparison:
-                        continue
-                    where = f"{line.label}, {heading}"
-                    points.append(Point(name, where, line.anchor, cell.comparison))
-                    if shown.table.name == "best":
-                        best.append(Best(name, line.label, cell))
-                        continue
-                    counts[cell.comparison.verdict] += 1
-                    if cell.comparison.verdict == "below":
-                        below.append(Below(name, line.anchor, where, line.note, cell))
-        for holds, count in section.counts.items():
-            claims[holds] += count
+        cells = {
+            (line.anchor, id(cell.comparison)): (line, heading, cell, shown)
+            for shown in section.tables
+            for line in shown.lines
+            for heading, cell in zip(shown.headings, line.cells, strict=True)
+            if cell.comparison
+        }
+        for told in section.items:
+            if told.comparison:
+                line, heading, cell, _ = cells[told.anchor, id(told.comparison)]
+                where = f"{line.label}, {heading}"
+                points.append(Point(name, where, line.anchor, told.comparison))
+                if told.comparison.verdict == "below":
+                    below.append(Below(name, line.anchor, where, line.note, cell))
+        best += [
+            Best(name, line.label, cell)
+            for line, _, cell, shown in cells.values()
+            if shown.table.name == "best"
+        ]
         for trouble in section.troubles:
             lost[trouble.status] += len(trouble.steps)
-    return Summary(counts, points, below, best, claims, *lost.values())
+    items = [told for section in sections for told in section.items]
+    return Summary(count(items), points, below, best, *lost.values())

@@ -14,10 +14,11 @@ from mercer.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
 from studies.choices import choose
 from studies.data import Images
 from studies.features import mean_distance, pixels
+from studies.measures import Fitted, timed_fit
 from studies.study import Run, shared
 from studies.svm_from_scratch.protocol import GRIDS, KERNELS
 
-__all__ = ["images", "mkl", "settings"]
+__all__ = ["MAKERS", "combined_fit", "images", "mkl", "settings"]
 
 # How each kernel is made from its tuned parameters.
 MAKERS: dict[str, Callable[[dict[str, Any]], Kernel]] = {
@@ -75,3 +76,10 @@ def mkl(run: Run, name: str, kernels: tuple[str, ...]) -> Any:
         normalize=None,
         weights="per-task",
     )
+
+
+@shared
+def combined_fit(run: Run, name: str, kernels: tuple[str, ...]) -> Fitted:
+    """Return alignment MKL of these kernels, fitted once for all tables."""
+    data = images(run, name)
+    return timed_fit(mkl(run, name, kernels), data.X, data.y)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from mercer import SVC
 from studies.features import CHOSEN_EARLIER
-from studies.study import ResultTable
+from studies.manifest import read_manifest
+from studies.published import Late
+from studies.study import Beside, ResultTable
 from studies.three_vs_eight.published import PUBLISHED, SOURCE
 
-__all__ = ["KERNELS", "STATEMENT"]
+__all__ = ["KERNELS", "MOST_SWEEPS", "PASSES", "STATEMENT"]
+
+# Sweeps without a change after which the printed program ends, and sweeps at most.
+PASSES, MOST_SWEEPS = 10, 2000
 
 KERNELS: dict[str, tuple[SVC, dict[str, list]]] = {
     "RBF": (SVC(kernel="rbf"), {"gamma": [0.01, 0.02, 0.04], "C": [1, 5, 25]}),
@@ -19,6 +25,11 @@ KERNELS: dict[str, tuple[SVC, dict[str, list]]] = {
         {"degree": [2, 3, 4], "gamma": [0.005, 0.02], "C": [0.5, 5]},
     ),
 }
+OFFSET = Late(
+    "r = 1 in the polynomial kernel (γ x·z + r)ᵈ, and the grids of γ, d and C",
+    "Before any of these images was scored with them",
+    "None",
+)
 STATEMENT: dict[str, Any] = {
     "name": "three-vs-eight",
     "title": "Three against eight",
@@ -32,13 +43,40 @@ STATEMENT: dict[str, Any] = {
         "the intervals assume that the report had 666.",
         "Every parameter is chosen on the validation part; the test part is scored "
         "once.",
-        "The report trains with the simplified SMO; this page shows both the "
-        "simplified SMO and the exact solver.",
+        "The simplified SMO runs as the report prints it, beside the exact solver: a "
+        "sweep takes each violator with a random partner, moves below 1e-5 and pairs "
+        "without room or curvature are passed over, b comes from b₁ and b₂, and ten "
+        "sweeps without a change end it. Claims about accuracies are judged by its "
+        "answers.",
+    ),
+    "beside": (
+        Beside(
+            "Solver",
+            "The simplified SMO with max_passes, whose value is not given",
+            "Both: “as printed” with max_passes = 10, and the exact solver, whose "
+            "accuracies stand beside the published ones",
+        ),
+        Beside(
+            "Images",
+            "Not given; the fractions fit 666, 1,332, 1,998 or 2,664 in the validation "
+            "and in the test part",
+            "1,998 in each with full MNIST, 200 on the sample",
+        ),
+        Beside(
+            "Parameters",
+            "Tuned on the validation part; neither grid nor choice is given",
+            "Chosen on the validation part from grids of γ, d and C; r = 1 is set by "
+            "hand, and the table of accuracies has the choice",
+        ),
+        Beside("tol", "Not given", "1e-3"),
     ),
     "errata": (
         "There are none in the formulas. But the simplified SMO may stop before the "
         "optimum, as the report says itself; the table of solvers shows the gap that "
         "is left.",
+        "The program tests L = H and the bounds exactly. With rounding a variable may "
+        "end just beside its bound, and is then neither inside nor at it; here it is "
+        "put on the bound.",
     ),
     "tables": (
         ResultTable(
@@ -63,14 +101,25 @@ STATEMENT: dict[str, Any] = {
         ResultTable(
             "solvers",
             "The gap that the simplified SMO leaves",
-            {"test": "test %", "steps": "steps", "kkt": "KKT gap"},
-            ("test",),
+            {
+                "validation": "validation %",
+                "test": "test %",
+                "sweeps": "sweeps",
+                "steps": "steps",
+                "kkt": "KKT gap",
+                "lost": "objective lost",
+            },
+            ("validation", "test"),
             note="The KKT gap is the largest violation of the optimality conditions; "
-            "both solvers have the tolerance 1e-3. The simplified SMO stops after ten "
-            "sweeps without a step.",
+            "all solvers have the tolerance 1e-3. “As printed” is the report’s "
+            "program, which ends after ten sweeps without a change. “Simplified SMO” "
+            "is Mercer’s solver of this name: it ends once the gap is within the "
+            "tolerance, too. “Objective lost” is how far the objective is from the "
+            "optimum, as a fraction of it.",
         ),
     ),
     "published": PUBLISHED,
     "telling": ("digits", "errors", "roc"),
-    "late": (CHOSEN_EARLIER,),
+    "late": (CHOSEN_EARLIER, OFFSET),
+    "manifest": read_manifest(Path(__file__).with_name("manifest.toml")),
 }
