@@ -21,7 +21,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,8 +180,7 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
         f"Published numbers: {numbers['beaten']} are beaten by more than sampling "
         f"error, {numbers['matched']} are matched within it, {numbers['below']} not "
         f"reached,\nand {numbers['beside']} stand beside ours without a judgement.\n"
-        f"Claims: {claims['holds']} hold, {claims['fails']} do not, "
-        f"{claims['open']} are not decided.\n"
+        + _judged(claims)
     )
     # Steps that were computed again ran at another time, beside other work.
     yield table(
@@ -194,6 +193,16 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
             )
             for study, outcomes in results["studies"].items()
         ),
+    )
+
+
+def _judged(claims: Mapping[str, int]) -> str:
+    """Return a sentence on the claims."""
+    if not any(claims[word] for word in ("holds", "fails", "open")):
+        return "The claims were not yet judged when these results were computed.\n"
+    return (
+        f"Claims: {claims['holds']} hold, {claims['fails']} do not, "
+        f"{claims['open']} are not decided.\n"
     )
 
 

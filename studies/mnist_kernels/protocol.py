@@ -73,7 +73,7 @@ CELLS = ((4, 9), (4, 12), (7, 9), (7, 12))
 # The penalties λ of MKL. With the small ones no α reaches C, and all give the same.
 PENALTIES = (1e3, 1e5, 1e6, 1e7)
 # γ of the exponential χ² kernel.
-CHI2_GAMMAS = (0.01, 0.02, 0.05, 0.1)
+CHI2_GAMMAS = (0.003, 0.01, 0.03, 0.1)
 # The printed programs end after so many sweeps without a change, and after so many in
 # all.
 PASSES, MOST_SWEEPS = 10, 2000

@@ -282,7 +282,11 @@ def section_of(report: StudyReport) -> Section:
     ]
     shown = [table for table in tables if table.lines]
     placed = [figure for table in shown for figure in table.figures]
-    findings = [item for item in items if isinstance(item, Finding)]
+    keys = [link.text for entry in report.study.manifest for link in entry.links]
+    findings = sorted(
+        (item for item in items if isinstance(item, Finding)),
+        key=lambda finding: keys.index(finding.key) if finding.key in keys else -1,
+    )
     targets = Targets(
         report.study.name,
         {

@@ -53,6 +53,10 @@ def solvers(run: Run, kernel: str) -> Iterator[Item]:
     for name, fitted in (("exact", found.fitted), ("simplified SMO", simple)):
         model = fitted.model
         lost = float(np.sum(model.objective_)) - best
+        kkt = float(np.max(model.kkt_gap_))
+        # No sample violates the conditions by more than the report's tolerance, at a
+        # bias in the middle, if the gap is at most twice as large.
+        facts = {**fitted.facts, "converged": kkt <= 2 * TOL}
         yield Row(
             "solvers",
             f"{kernel}, {name}",
@@ -60,11 +64,11 @@ def solvers(run: Run, kernel: str) -> Iterator[Item]:
                 "validation": percent(model.predict(validation), data.y[1]),
                 "test": percent(model.predict(test), data.y[2]),
                 "steps": int(np.sum(model.n_iter_)),
-                "kkt": float(np.max(model.kkt_gap_)),
+                "kkt": kkt,
                 "lost": max(lost / abs(best), 0.0),
             },
             len(data.y[2]),
-            **fitted.facts,
+            **facts,
         )
     printed = as_printed(run, kernel)
     yield Row(
@@ -223,8 +227,8 @@ def roc(run: Run) -> Iterator[Item]:
     ]
     words = {True: "yes", False: "the other way", None: "chance can explain it"}
     yield Finding(
-        "On the test part polynomial is best, then RBF, then linear (98.20, 97.90, "
-        "94.14).",
+        "The printed test accuracies are in the order polynomial, RBF, linear (98.20, "
+        "97.90, 94.14); the report draws no conclusion from it.",
         all_of(judged),
         "By the printed program "
         + ", ".join(f"{k} has {percent(answers[k], truth):.2f}" for k in order)
