@@ -19,7 +19,6 @@ from mercer.cli.commands.fit import fit
 from mercer.cli.commands.info import info
 from mercer.cli.commands.play import play
 from mercer.cli.commands.predict import predict
-from mercer.cli.commands.reproduce import reproduce
 from mercer.cli.failures import INTERRUPTED, USAGE, tell
 
 __all__ = ["app", "run"]
@@ -30,7 +29,6 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     evaluate,
     info,
     export,
-    reproduce,
     play,
 )
 
