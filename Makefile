@@ -8,7 +8,7 @@ JOBS ?= 2
 .PHONY: run test test-all lint bench bench-tables package docs clean
 
 run: $(VENV)/.run
-	$(BIN)/mercer reproduce --out report $(ARGS)
+	$(BIN)/python -m studies --out report $(ARGS)
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow"
@@ -62,7 +62,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install -q -e ".[all]"
+	$(BIN)/python -m pip install -q -e ".[studies]"
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python

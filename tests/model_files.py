@@ -31,8 +31,9 @@ def same(value, other):
 
 def assert_same(model, again, X):
     assert type(again) is type(model)
-    assert vars(again).keys() == vars(model).keys()
-    for name, value in vars(model).items():
+    state = model.__getstate__()
+    assert again.__getstate__().keys() == state.keys()
+    for name, value in state.items():
         assert same(value, getattr(again, name)), name
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(model, method):

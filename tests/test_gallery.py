@@ -66,11 +66,15 @@ def test_sections_have_a_title_and_stand_in_the_order_of_the_page():
 @pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
 def test_form(path):
     text = path.read_text(encoding="utf-8")
-    title, line, blank, *words = ast.get_docstring(ast.parse(text)).splitlines()
+    tree = ast.parse(text)
+    title, line, blank, *words = ast.get_docstring(tree).splitlines()
     assert set(line) == {"="}
     assert len(line) == len(title)
     assert blank == ""
     assert len(" ".join(words)) > 80, "two or three sentences say what the page shows"
+    *_, last = tree.body
+    if path.stem.startswith("plot_"):
+        assert ast.unparse(last) == "plt.show()", "a script shows what it has drawn"
     lesson = "**How to choose|**When to use|**What to learn"
     assert re.search(lesson.replace("*", r"\*"), text), "a page ends with its lesson"
 
@@ -104,10 +108,24 @@ def test_links_lead_to_pages(path):
             assert (ROOT / f"docs{target}.md").exists()
 
 
+# Runs a script, and tells which of its figures it has not shown.
+SHOWING = """
+import runpy, sys
+from matplotlib import pyplot as plt
+shown = set()
+plt.show = lambda: shown.update(plt.get_fignums())
+if __name__ == "__main__":
+    runpy.run_path(sys.argv[1], run_name="__main__")
+    hidden = set(plt.get_fignums()) - shown
+    if hidden or not shown:
+        sys.exit(f"figures shown: {sorted(shown)}, not shown: {sorted(hidden)}")
+"""
+
+
 def runs(path, tmp_path):
     """Run a script as a reader would, in a folder of its own, without a screen."""
     return subprocess.run(
-        [sys.executable, str(path)],
+        [sys.executable, "-c", SHOWING, str(path)],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "agg"},
         capture_output=True,

@@ -15,17 +15,22 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import mercer
+import studies
 
 ROOT = Path(mercer.__file__).parent
 TESTS = Path(__file__).parent
-#: Text and syntax tree of every module, by its path below the package.
+#: Text and syntax tree of every module, by its path below the package, and below the
+#: folder of the studies.
 FILES = {
-    path.relative_to(ROOT).as_posix(): (path.read_text(), ast.parse(path.read_text()))
-    for path in sorted(ROOT.rglob("*.py"))
+    path.relative_to(folder).as_posix(): (path.read_text(), ast.parse(path.read_text()))
+    for folder in (ROOT, Path(studies.__file__).parents[1])
+    for path in sorted((folder if folder == ROOT else folder / "studies").rglob("*.py"))
 }
 MODULES = [
     "mercer",
     *(m.name for m in pkgutil.walk_packages(mercer.__path__, "mercer.")),
+    "studies",
+    *(m.name for m in pkgutil.walk_packages(studies.__path__, "studies.")),
 ]
 ESTIMATORS = [
     value

@@ -50,7 +50,7 @@ def test_a_machine_needs_no_extra():
     # These are not small, and a machine has no use for them.
     others = ("mkl", "online", "components", "clusters", "passive")
     assert not found & {f"mercer.machines.{name}" for name in others}
-    assert not found & {"mercer.plots", "mercer.images", "mercer.cli", "mercer.studies"}
+    assert not found & {"mercer.plots", "mercer.images", "mercer.cli", "studies"}
 
 
 def test_types_are_announced():

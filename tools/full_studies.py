@@ -7,9 +7,10 @@
 
 ``run`` goes on with an interrupted run, and writes all rows and findings to
 ``benchmarks/results/studies-full.json``, with the machine, the versions, the commit and
-the times, and without figures. The page is made from that file and from the published
-numbers in ``mercer.studies``, and from nothing else. ``--only`` computes some steps
-again, after their code has changed; the page says which, and with which commit.
+the times, and without panels of figures. The page is made from that file, from the
+published numbers and from the manifests in ``studies``, and from nothing else.
+``--only`` computes some steps again, after their code has changed; the page says which,
+and with which commit.
 ``--remark`` is what a reader must know about the run: which recipes were scored before,
 and what else the computer did.
 """
@@ -20,20 +21,23 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mercer.runtime.writing import write_file
-from mercer.studies import STUDIES, reproduce
-from mercer.studies.data import Data, data_folder
-from mercer.studies.report.outcomes import Outcome, StudyReport
-from mercer.studies.report.page import Cell, Line, Section, section_of, summarise
-from mercer.studies.report.running import run_step
-from mercer.studies.results import Figure, from_json, to_json
-from mercer.studies.study import Run
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from mercer.runtime.writing import write_file  # noqa: E402
+from studies import STUDIES, reproduce  # noqa: E402
+from studies.data import Data, data_folder  # noqa: E402
+from studies.report.outcomes import Outcome, StudyReport  # noqa: E402
+from studies.report.page import Cell, Line, Section, section_of, summarise  # noqa: E402
+from studies.report.running import run_step  # noqa: E402
+from studies.results import Figure, from_json, to_json  # noqa: E402
+from studies.study import Run  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results" / "studies-full.json"
 PAGE = ROOT / "docs" / "studies_full.md"
 VERDICTS = {"beaten": "beaten", "matched": "matched", "below": "not reached"}
@@ -84,8 +88,11 @@ def _commit() -> str:
 
 
 def _kept(outcome: Outcome) -> dict[str, Any]:
-    """Return an outcome as JSON, without figures, which are large."""
-    items = [to_json(i) for i in outcome.items if not isinstance(i, Figure)]
+    """Return an outcome as JSON, without the panels of figures, which are large."""
+    items = [
+        to_json(replace(i, panels=()) if isinstance(i, Figure) else i)
+        for i in outcome.items
+    ]
     kept = {"step": outcome.step, "status": outcome.status, "items": items}
     times = {k: round(getattr(outcome, k), 2) for k in ("seconds", "processor_seconds")}
     return kept | times | {"message": outcome.message}
@@ -131,7 +138,8 @@ def page_of(results: dict[str, Any]) -> str:
 
 def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
     summary, place = summarise(sections), results["computer"]
-    counts, claims = summary.counts, summary.claims
+    counts = summary.counts
+    numbers, claims = counts.numbers, counts.claims
     reports = [section.report for section in sections]
     n_steps = sum(len(report.outcomes) for report in reports)
     wall, worked = results["seconds"], results["processor_seconds"]
@@ -143,8 +151,8 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
     yield (
         "This page is made by `python tools/full_studies.py` from the results that are "
         "committed in\n`benchmarks/results/studies-full.json`. [The five "
-        "studies](studies.md) explains the protocols and\nthe intervals. `mercer "
-        "reproduce --data DIR` computes all of it again, with figures.\n"
+        "studies](studies.md) explains the protocols and\nthe intervals. `python "
+        "-m studies --data DIR` computes all of it again, with figures.\n"
     )
     yield (
         f"{results['data']} CIFAR-10: 500 training and 100 test images of each class.\n"
@@ -167,10 +175,12 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
             f"processor time): {'; '.join(again)}.\n"
         )
     yield (
-        f"Published percentages: {counts['beaten']} are beaten by more than sampling "
-        f"error, {counts['matched']} are matched within it, {counts['below']} not "
-        f"reached.\nClaims: {claims[True]} hold, {claims[False]} do not, "
-        f"{claims[None]} are not decided.\n"
+        f"The reports print {counts.total} items, of which {counts.status['shown']} "
+        f"are computed here and {counts.status['reason']} are left out for a reason.\n"
+        f"Published numbers: {numbers['beaten']} are beaten by more than sampling "
+        f"error, {numbers['matched']} are matched within it, {numbers['below']} not "
+        f"reached,\nand {numbers['beside']} stand beside ours without a judgement.\n"
+        + _judged(claims)
     )
     # Steps that were computed again ran at another time, beside other work.
     yield table(
@@ -183,6 +193,16 @@ def _opening(results: dict[str, Any], sections: list[Section]) -> Iterator[str]:
             )
             for study, outcomes in results["studies"].items()
         ),
+    )
+
+
+def _judged(claims: Mapping[str, int]) -> str:
+    """Return a sentence on the claims."""
+    if not any(claims[word] for word in ("holds", "fails", "open")):
+        return "The claims were not yet judged when these results were computed.\n"
+    return (
+        f"Claims: {claims['holds']} hold, {claims['fails']} do not, "
+        f"{claims['open']} are not decided.\n"
     )
 
 

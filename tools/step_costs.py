@@ -1,8 +1,8 @@
-"""Write what each step of the studies costs, for the bar of ``mercer reproduce``.
+"""Write what each step of the studies costs, for the bar of ``python -m studies``.
 
     python tools/step_costs.py sample=report full=report-full
 
-Each folder is one of ``mercer reproduce --out``; several of one kind give the least
+Each folder is one of ``python -m studies --out``; several of one kind give the least
 time of each step. Kinds that are not named keep their numbers.
 """
 
@@ -12,8 +12,10 @@ import json
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from mercer.runtime.writing import write_file
-from mercer.studies.report.costs import MEASURED
+from studies.report.costs import MEASURED
 
 
 def read(folder: Path) -> dict[str, float]:

@@ -37,6 +37,7 @@ for n, ax in zip([100, 2000], axes):
     ax.set(xlabel="probability that was predicted", title=f"{n} training samples")
     ax.legend(loc="upper left", fontsize="small")
 axes[0].set_ylabel("share that is of class 1")
+plt.show()
 
 # %%
 # The Brier score is the mean squared error of the probabilities; smaller is better.

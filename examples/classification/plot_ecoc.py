@@ -49,6 +49,7 @@ for (name, model), style in zip(models.items(), ["o-", "s--", "^-.", "d:"]):
     ax.plot(range(9), accuracy, style, label=name)
 ax.set(xlabel="machines that err", ylabel="accuracy in %")
 ax.legend()
+plt.show()
 
 # %%
 # **What to learn from it.** The words of one-vs-rest differ in two places, so that a

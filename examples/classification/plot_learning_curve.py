@@ -6,6 +6,8 @@ How much would more data help? A learning curve shows the accuracy on other samp
 against the number of training samples.
 """
 
+from matplotlib import pyplot as plt
+
 from mercer import SVC
 from mercer.datasets import load_digits
 from mercer.plots import BarsDisplay, CurvesDisplay, LearningCurveDisplay
@@ -36,6 +38,7 @@ LearningCurveDisplay.from_estimator(
 kernels = ["linear", "poly", "rbf"]
 counts = [len(SVC(kernel=k).fit(X[:500], y[:500]).support_) for k in kernels]
 BarsDisplay.from_values(counts, kernels, xlabel="support vectors of 500 digits")
+plt.show()
 
 # %%
 # **What to learn from it.** While the curve on other samples rises, more data help.

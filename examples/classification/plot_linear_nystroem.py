@@ -50,6 +50,7 @@ for ax, part, name in zip(axes, (1, 0), ("error in %", "seconds of a fit")):
     ax.axhline(linear[part], color="C2", ls=":", label="LinearSVC on pixels")
     ax.set(xlabel="features", ylabel=name, ylim=(0, None))
 axes[0].legend()
+plt.show()
 
 # %%
 # **What to learn from it.** With 4,000 images the exact machine is better, and fast

@@ -45,6 +45,7 @@ for (name, weight), marker in zip(weights.items(), "os^"):
 ax.set(xlabel="recall: share of the rare class that is found")
 ax.set(ylabel="precision: share of alarms that are right", ylim=(0, 1.03))
 ax.legend(title="mark: what predict does")
+plt.show()
 
 # %%
 # **What to learn from it.** Weights move the point at which ``predict`` works from few,

@@ -6,6 +6,8 @@ A picture of a machine in the plane: which class it predicts where, how wide its
 is, and which samples carry it.
 """
 
+from matplotlib import pyplot as plt
+
 from mercer import SVC
 from mercer.datasets import make_clouds, make_moons
 from mercer.plots import DecisionRegionsDisplay
@@ -33,6 +35,7 @@ print(f"without the others, decision values differ by at most {difference:.0e}")
 X, y = make_clouds(150, n_classes=4, separation=3.5, random_state=1)
 model = SVC(C=1, gamma=0.2).fit(X, y)
 DecisionRegionsDisplay.from_estimator(model, X, y, title="Four classes, one-vs-one")
+plt.show()
 
 # %%
 # **What to learn from it.** A machine is its support vectors. Many thick rings mean

@@ -6,6 +6,8 @@ An ROC curve shows the share of a class that is found against the share of other
 are taken for it, for every threshold of the decision value.
 """
 
+from matplotlib import pyplot as plt
+
 from mercer import SVC
 from mercer.datasets import load_mnist, make_moons, per_class_split
 from mercer.plots import RocCurvesDisplay
@@ -26,6 +28,7 @@ X, y = make_moons(600, noise=0.35, random_state=0)
 kernels = ["linear", "poly(degree=3)", "rbf(gamma=1)", "rbf(gamma=100)"]
 models = {name: SVC(kernel=name).fit(X[:200], y[:200]) for name in kernels}
 RocCurvesDisplay.from_estimators(models, X[200:], y[200:], title="Moons, by kernel")
+plt.show()
 
 # %%
 # **What to learn from it.** Digits differ in how well they can be found: compare the

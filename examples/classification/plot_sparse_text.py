@@ -54,6 +54,7 @@ axes[0].set(xlabel="accuracy on other documents, in %", xlim=(0, 100))
 axes[1].barh(list(models), seconds, color="C1", hatch="//")
 axes[1].set(xlabel="seconds of a fit")
 axes[0].invert_yaxis()
+plt.show()
 
 # %%
 # **What to learn from it.** Use tf-idf and begin with ``LinearSVC``; it is as good as

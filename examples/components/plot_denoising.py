@@ -8,6 +8,7 @@ first components, and is lost on the way.
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 from mercer import PCA, KernelPCA
 from mercer.datasets import load_mnist, per_class_split
@@ -21,9 +22,11 @@ noisy = np.clip(clean + 0.3 * rng.standard_normal(clean.shape), 0, 1).astype(np.
 
 sizes = [20, 60, 150, 300]
 by_pca, by_kernel = [], []
+linear = PCA(max(sizes), solver="eigh").fit(X[train])
 for k in sizes:
-    linear = PCA(k).fit(X[train])
-    by_pca.append(np.clip(linear.inverse_transform(linear.transform(noisy)), 0, 1))
+    scores = linear.transform(noisy)
+    scores[:, k:] = 0  # as if there were k components only
+    by_pca.append(np.clip(linear.inverse_transform(scores), 0, 1))
     model = KernelPCA(
         k, kernel="rbf", gamma=0.005, preimage="fixed-point", eigen_solver="dense"
     )
@@ -59,6 +62,7 @@ CurvesDisplay.from_curves(
     xlabel="components",
     ylabel="mean squared error",
 )
+plt.show()
 
 # %%
 # **What to learn from it.** PCA brings the noise back when it has many components. A

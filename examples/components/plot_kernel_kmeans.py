@@ -39,6 +39,8 @@ for name, (X, y) in sets.items():
     model = KernelKMeans(len(set(y)), gamma="tune", random_state=0).fit(X)
     print(f"{name}: gamma = {model.gamma_:.3g}")
 
+plt.show()
+
 # %%
 # **What to learn from it.** Shapes that are connected and apart from each other can be
 # found without labels. Where clusters overlap, as clouds do, plain k-means or

@@ -36,6 +36,7 @@ EmbeddingDisplay.from_estimator(model, X[:700], y[:700], title="Digits, kernel P
 # matrix within this distance.
 
 print(model.residuals_ / model.eigenvalues_)
+plt.show()
 
 # %%
 # **What to learn from it.** Kernel PCA makes features for methods that need straight

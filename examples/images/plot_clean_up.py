@@ -6,6 +6,7 @@ Clean-up and distorted copies
 them, from which ``VirtualSVC`` learns what does not change a class.
 """
 
+from matplotlib import pyplot as plt
 from sklearn.pipeline import make_pipeline
 
 from mercer import SVC
@@ -43,6 +44,7 @@ for name, model in models.items():
     model.fit(images[train], y[train])
     scores.append(100 * model.score(images[test], y[test]))
 DotsDisplay.from_values(scores, list(models), xlabel="accuracy in %")
+plt.show()
 
 # %%
 # **What to learn from it.** With few images, knowledge about images is worth more than

@@ -34,6 +34,7 @@ HeatMapDisplay.from_predictions(y[test], model.predict(X[test]), ax=ax)
 chosen = (y == 4) | (y == 9)
 pair = SVC(C=100, gamma=0.01).fit(X[chosen], y[chosen])
 ImageGalleryDisplay.from_support_vectors(pair, max_images=16, n_columns=8)
+plt.show()
 
 # %%
 # **What to learn from it.** 5 is taken for 3, 8 for 5 and 4 for 9 most often, and many

@@ -8,6 +8,7 @@ similar in both parts, and in a sum if they are similar in one or the other.
 """
 
 import pandas as pd
+from matplotlib import pyplot as plt
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -49,6 +50,7 @@ print(SVC(kernel=kernels["taste * colour"]).fit(X, y).kernel_)
 scaler = StandardScaler().set_output(transform="pandas")
 pipeline = make_pipeline(scaler, SVC(kernel=kernels["taste + colour"]))
 print(pipeline.fit(X, y).score(X, y))
+plt.show()
 
 # %%
 # **What to learn from it.** Two groups of columns together are better than either of

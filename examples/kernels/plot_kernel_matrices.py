@@ -18,6 +18,8 @@ for gamma, ax in zip([0.02, 0.2, 2], axes):
         f"rbf(gamma={gamma})", X[:400], y[:400], ax=ax, title=f"RBF, γ = {gamma}"
     )
 
+plt.show()
+
 # %%
 # **What to learn from it.** If γ is too small, all samples look alike; if it is too
 # large, every sample is like itself only, and nothing can be learnt. In between, digits

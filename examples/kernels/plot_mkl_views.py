@@ -7,6 +7,8 @@ their names, a kernel looks at one of them by ``@``, and ``MKLClassifier`` learn
 much each counts.
 """
 
+from matplotlib import pyplot as plt
+
 from mercer import SVC, MKLClassifier
 from mercer.datasets import load_mnist, per_class_split
 from mercer.images import HOG, Rescale, Views
@@ -40,6 +42,7 @@ DotsDisplay.from_values(
     list(models),
     xlabel="accuracy on 2,000 other digits, in %",
 )
+plt.show()
 
 # %%
 # **What to learn from it.** Views that see different things are better together. A

@@ -44,6 +44,7 @@ KernelWeightsDisplay.from_weights(weights, names, sets=sets, ax=ax)
 few = MKLClassifier(kernels, p=1, C=0.1, tol=1e-5).fit(X[train], y[train])
 print(len(list(few.kernel_.leaves())), "kernels are left")
 print(SVC(C=0.1, kernel=few.kernel_).fit(X[train], y[train]).score(X[test], y[test]))
+plt.show()
 
 # %%
 # **What to learn from it.** Take p = 1 to find out which kernels are needed, and a

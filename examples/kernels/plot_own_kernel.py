@@ -53,6 +53,7 @@ for name, kernel, style in [
 ax.axvline(6, color="0.7", lw=1)
 ax.set(xlabel="x; samples end at 6")
 ax.legend()
+plt.show()
 
 # %%
 # **What to learn from it.** A kernel carries what you know about the data. The Gaussian

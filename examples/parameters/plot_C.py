@@ -26,6 +26,7 @@ for C, ax in zip([0.1, 1, 1000], axes):
     ax.label_outer()
 marks = axes[0].get_legend_handles_labels()
 figure.legend(*marks, loc="outside lower center", ncols=6)
+plt.show()
 
 # %%
 # With a small C the margin is wide, most samples become support vectors, and the

@@ -52,6 +52,7 @@ right.set(
 
 largest = max(np.mean(p != predictions[-1]) for p in predictions)
 print(f"At most {largest:.2%} of the predictions differ between budgets.")
+plt.show()
 
 # %%
 # **How to choose it.** Leave it at "auto" unless other programs need the memory, or

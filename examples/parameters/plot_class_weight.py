@@ -29,6 +29,8 @@ for weight, ax in zip([None, {"rare": 4}, "balanced"], axes):
     DecisionRegionsDisplay.from_estimator(model, X, y, ax=ax, title=title, legend=False)
     ax.label_outer()
 
+plt.show()
+
 # %%
 # Without weights the machine gives up the rare class where the two overlap: that way it
 # makes the fewest errors. With weights an error on a rare sample costs more, the

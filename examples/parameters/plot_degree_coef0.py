@@ -24,6 +24,8 @@ for row, coef0 in zip(axes, [0, 1]):
         )
         ax.label_outer()
 
+plt.show()
+
 # %%
 # With ``coef0=0`` only products of exactly d columns count. An even degree then cannot
 # tell x from −x, which shows in the symmetric regions above. With ``coef0=1`` the lower

@@ -27,6 +27,8 @@ for epsilon, ax in zip([0.02, 0.2, 0.7], axes):
     ax.plot(X[model.support_], z[model.support_], "o", mfc="none", color="C1")
     ax.set(title=f"ε = {epsilon}: {len(model.support_)} support vectors", xlabel="x")
 
+plt.show()
+
 # %%
 # With a narrow tube nearly every sample is a support vector (a ring), and predictions
 # take longer. With a tube wider than the noise, the curve becomes flatter than the

@@ -37,6 +37,7 @@ figure.legend(*marks, loc="outside lower center", ncols=6)
 # value of "scale", which a fitted model has in ``model.kernel_.gamma``:
 
 print(f"scale means {SVC().fit(X, y).kernel_.gamma:.3f} for these samples")
+plt.show()
 
 # %%
 # **Signs of a wrong value.** γ is too large if the training score is perfect and nearly

@@ -31,6 +31,8 @@ for kernel, ax in zip(kernels, axes.flat):
     )
     ax.label_outer()
 
+plt.show()
+
 # %%
 # No line separates rings, but a polynomial of degree 2 does: it has the squares of the
 # columns. The Gaussian kernel ("rbf") follows any smooth shape, and the Laplacian one

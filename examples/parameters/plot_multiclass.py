@@ -36,6 +36,8 @@ for shape in ("ovr", "ovo"):
     model = SVC(gamma=0.3, decision_function_shape=shape).fit(X, y)
     print(f"{shape}: {model.decision_function(X[:2]).shape}")
 
+plt.show()
+
 # %%
 # **How to choose it.** Stay with one-vs-one if you have no reason to change. Take
 # one-vs-rest if you want one decision value for each class, for ROC curves or for

@@ -41,6 +41,7 @@ ax.legend()
 # The decision values are the same to the last bit:
 
 print(all(np.array_equal(v, values[0]) for v in values))
+plt.show()
 
 # %%
 # **How to choose it.** Leave it at ``None``. In a search, give ``n_jobs`` to the search

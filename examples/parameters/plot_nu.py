@@ -28,6 +28,7 @@ ax.plot(nus, nus, "k--", label="ν")
 ax.plot(nus, inside, "s-", label="inside the margin")
 ax.set(xlabel="ν", ylabel="share of the samples")
 ax.legend()
+plt.show()
 
 # %%
 # The dashed line lies between the two curves, as the theory says. For ``OneClassSVM``

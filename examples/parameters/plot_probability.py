@@ -41,6 +41,7 @@ right.set(xlabel="decision value", ylabel="probability of class 1", title="the s
 # the folds:
 
 print(f"A = {model.probA_[0]:.3f}, B = {model.probB_[0]:.3f}")
+plt.show()
 
 # %%
 # **When to use it.** Where you need probabilities, for a threshold of your own or to

@@ -10,6 +10,7 @@ same solution, within ``tol``.
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 from mercer import SVC
 from mercer.datasets import load_mnist
@@ -36,6 +37,8 @@ ConvergenceDisplay.from_histories(
 for solver in ("smo", "decompose", "wss1", "platt"):
     model = SVC(C=10, gamma=0.02, solver=solver).fit(X, y)
     print(f"{solver:10}{model.n_iter_[0]:6} steps, objective {model.objective_[0]:.4f}")
+
+plt.show()
 
 # %%
 # **How to choose it.** Leave both parameters alone. "smo" and the textbook solvers need

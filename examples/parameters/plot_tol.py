@@ -35,6 +35,8 @@ for ax in axes:
     ax.set(xlabel="tol")
     ax.invert_xaxis()
 
+plt.show()
+
 # %%
 # Each power of ten costs some more steps, and brings the objective closer to the
 # optimum. Predictions stop changing much earlier.

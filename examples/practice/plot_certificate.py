@@ -56,6 +56,7 @@ left.set(xlabel="steps", ylabel="objective")
 left.legend()
 right.semilogx(limits, accuracy, "o-")
 right.set(xlabel="steps", ylabel="accuracy in % on other images")
+plt.show()
 
 # %%
 # **What to learn from it.** A fit that has not converged can predict well, and the dual

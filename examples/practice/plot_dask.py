@@ -48,6 +48,8 @@ for ax, machine, title in zip(axes, (local, plain), ("from the cluster", "SVC"))
         machine, X[some], y[some], ax=ax, title=title, legend=False, support=False
     )
 
+plt.show()
+
 # %%
 # **What to learn from it.** Use a cluster where the samples do not fit one computer, or
 # lie there already. In a script with worker *processes*, put the code under ``if

@@ -45,6 +45,7 @@ scaled = model[0].transform(X)
 DecisionRegionsDisplay.from_estimator(
     other, scaled, y, ax=axes[1], title=f"{type(other).__module__}", legend=False
 )
+plt.show()
 
 # %%
 # **What to learn from it.** Save pipelines, not machines, so that new samples are

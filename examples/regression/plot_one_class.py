@@ -42,6 +42,7 @@ half_space = OneClassSVM(nu=nu, gamma=2.0).fit(X)
 others = np.random.default_rng(0).uniform([-2, -1.5], [3, 2], (10000, 2))
 print(f"agreement: {np.mean(ball.predict(others) == half_space.predict(others)):.2%}")
 print(f"outside: {len(ball.outliers_)} of {len(X)} samples")
+plt.show()
 
 # %%
 # **What to learn from it.** With the Gaussian kernel take either of them. With a linear

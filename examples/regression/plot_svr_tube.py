@@ -35,8 +35,8 @@ ax.plot(X, z, ".", color="0.4")
 ax.plot(
     X[tube.support_], z[tube.support_], "o", mfc="none", color="C0", label="support"
 )
-ax.set(xlabel="x", ylim=(-0.6, 2))
-ax.legend(ncols=2)
+ax.set(xlabel="x")
+figure.legend(loc="outside upper center", ncols=3)
 
 # %%
 # How far each curve is from the truth, on average:
@@ -44,6 +44,8 @@ ax.legend(ncols=2)
 for model in (tube, share, squares):
     error = np.mean(abs(model.predict(line) - np.sinc(line[:, 0] - 5)))
     print(f"{type(model).__name__:12} {error:.3f}")
+
+plt.show()
 
 # %%
 # **What to learn from it.** Squared errors make the curve follow the ten outliers. The

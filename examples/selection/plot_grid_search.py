@@ -10,6 +10,7 @@ values are computed once for all folds and all values of C.
 import time
 
 import sklearn.model_selection
+from matplotlib import pyplot as plt
 
 from mercer import SVC
 from mercer.datasets import load_digits
@@ -47,6 +48,7 @@ print(plain.best_params_ == search.best_params_)
 grid = {"C": [0.01, 0.03, 0.1, 0.3, 1, 3], "kernel": ["linear", "poly", "rbf"]}
 kernels = GridSearchCV(SVC(), grid, cv=5).fit(X, y)
 AblationDisplay.from_cv_results(kernels, "C", line="kernel", title="By kernel")
+plt.show()
 
 # %%
 # **What to learn from it.** Powers of 10 are fine enough. If the best value is at the

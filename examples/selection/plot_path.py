@@ -49,6 +49,7 @@ print(all(point.converged for point in path))
 ValidationCurveDisplay.from_estimator(
     SVC(gamma=2.0), X, y, param_name="C", param_range=Cs[::3], cv=5
 )
+plt.show()
 
 # %%
 # **What to learn from it.** Beyond the best C the training score still rises while the

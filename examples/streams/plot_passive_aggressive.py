@@ -8,6 +8,7 @@ PA-II bound the step by C.
 """
 
 import numpy as np
+from matplotlib import pyplot as plt
 
 from mercer import PassiveAggressiveClassifier
 from mercer.datasets import make_clouds, noisy_stream
@@ -35,6 +36,7 @@ for name, machine in machines.items():
 CurvesDisplay.from_curves(
     curves, xlabel="samples seen, 15 % with a wrong label", ylabel="accuracy in %"
 )
+plt.show()
 
 # %%
 # **What to learn from it.** The noisier the labels, the smaller C should be.

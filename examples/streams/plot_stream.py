@@ -46,6 +46,7 @@ for (name, machine), style in zip(machines.items(), ["-", "--", "-."]):
 top.set(ylabel="mistakes in the last 200, in %")
 bottom.set(xlabel="samples seen", ylabel="support vectors")
 top.legend()
+plt.show()
 
 # %%
 # **What to learn from it.** Where the concept moves, remembering everything hurts: old

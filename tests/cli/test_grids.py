@@ -37,7 +37,7 @@ def test_degrees_are_whole_numbers():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gama", "cannot search 'gama'. It searches C, gamma, epsilon"),
+        ("gama", "cannot search 'gama'. Did you mean 'gamma'? It searches C, gamma"),
         ("", "cannot search ''"),
         ("C,C", "names C twice"),
         ("C=1", "a range is LOW:HIGH or LOW:HIGH:STEP, such as C=0.1:100"),

@@ -42,14 +42,6 @@ def test_a_fit_without_a_package(without, tmp_path, blocked, arguments, says):
     assert says in line
 
 
-@pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
-def test_studies_say_what_they_need_before_any_work(without, tmp_path, name):
-    without(name)
-    line = refused(2, "reproduce", "--sample", "--out", tmp_path / "report")
-    assert f"needs the package {name}, which is not installed" in line
-    assert f"Install it: pip install {name}" in line
-
-
 def test_the_playground_without_its_server(without, monkeypatch):
     without("starlette", "uvicorn")
     # Another test may have imported the server; it must be imported again.

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -545,6 +546,16 @@ def test_a_guess_of_classes_is_told_where_it_fails(tmp_path, out):
     said = no_fit(DATA, data, out, "--target", "visits", "--cv", 5, "--machine", "svc")
     assert "guessed" not in said
     call("fit", data, "--target", "visits", "--cv", 5, "--machine", "svr", "-o", out)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+def test_full_standard_output_is_named(fitted):
+    data, model = fitted
+    command = [sys.executable, "-m", "mercer", "predict", str(model), str(data)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == USAGE
+    assert done.stderr == "mercer: standard output: No space left on device.\n"
 
 
 def test_a_file_that_is_not_a_pickle(tmp_path, table):

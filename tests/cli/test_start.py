@@ -23,6 +23,7 @@ USAGE = 2
         (["fit", "t.csv", "--out", "m", "--search", "c"], USAGE),
         (["fit", "t.csv", "--out", "m", "--n-jobs", "0"], USAGE),
         (["fit", "t.csv", "--out", "m", "--size", "big"], USAGE),
+        (["fit", "t.csv", "--out", "m", "--device", "gpu"], USAGE),
         (["fit", "t.csv", "--out", "m", "--from", "e", "--C", "1"], USAGE),
         (["predict", "m", "t.csv", "--encoding", "ansi"], USAGE),
         (["evaluate", "m", "t.csv", "--at-least", "95"], USAGE),

@@ -149,6 +149,18 @@ def test_columns_that_the_model_does_not_know_are_ignored(tmp_path, kind):
     assert "ignores: 'id', 'note'." in result.stderr
 
 
+def test_names_of_ignored_columns_may_repeat(tmp_path):
+    model, data = tmp_path / "m.skops", tmp_path / "two.csv"
+    call("fit", write(frame(), tmp_path / "t.csv"), "--target", "good", "--out", model)
+    data.write_text("note,a,note,old\nx,1,y,0\n")
+    assert len(predictions(call("predict", model, data))) == 1
+    data.write_text("a,a,old\n1,2,0\n")
+    assert "two columns named 'a'" in refused(DATA, "predict", model, data)
+    data.write_text("id,a,id,old\nx,1,y,0\n")
+    line = refused(DATA, "predict", model, data, "--keep", "id")
+    assert "two columns named 'id'" in line
+
+
 def test_columns_that_are_kept(tmp_path):
     table = frame()
     model = tmp_path / "m.skops"
@@ -222,6 +234,7 @@ def test_missing_values_are_filled_in(tmp_path, kind, strategy, values):
     )
     facts = call_json("info", model)
     assert facts["missing"] == strategy
+    assert f"missing values   {strategy}" in call("info", model).stdout
     assert facts["steps"] == ["SimpleImputer", "StandardScaler", "SVC"]
 
 

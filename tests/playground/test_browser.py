@@ -451,6 +451,170 @@ def test_copying(reader):
         assert page.run("return getSelection().toString()").strip() == code.strip()
 
 
+@pytest.mark.parametrize("size", [(1280, 900), PHONE], ids=["wide", "phone"])
+def test_the_tube_is_as_wide_as_it_is(driver, address, size):
+    page = Visitor(driver, address, size=size).open()
+    page.choose("#machine", "SVR")
+    page.run(
+        "Object.assign(playground.state, {x: [-2.9, -2, 2, 2.9], y: [0, 0, 0, 0], "
+        "label: [0, 0, 0, 0], kernel: 'linear', epsilon: 0.9}); return 0"
+    )
+    page.choose("#machine", "KernelPCA")
+    page.choose("#machine", "SVR")
+    page.wait(lambda: page.fact("Outside the tube") == 0)
+    page.settle()
+    assert 0.9 * 1.8 / 6 < tube(page) < 1.1 * 1.8 / 6
+
+
+def tube(page):
+    """Return the share of the rows, at x = 0.5, that are tinted by the tube."""
+    return page.run(
+        """
+        const canvas = document.querySelector("#plane-canvas");
+        const x = Math.floor((canvas.width * 3.5) / 6);
+        const seen = canvas.getContext("2d").getImageData(x, 0, 1, canvas.height).data;
+        let count = 0;
+        for (let k = 0; k < canvas.height; k += 1)
+          if (seen[4 * k] < 250 && seen[4 * k + 2] > 240) count += 1;
+        return count / canvas.height;
+        """
+    )
+
+
+def test_a_stream_goes_on_after_another_part(visitor):
+    page = visitor.open("stream")
+    page.click("#stream-play")
+    page.wait(lambda: re.match(r"\d\d+ samples", page.text("#stream-says")))
+    page.click("#tab-plane")
+    page.click("#tab-stream")
+    assert page.text("#stream-play") == "Continue"
+    time.sleep(0.5)  # samples that were on their way have arrived
+    seen = int(page.text("#stream-says").split()[0])
+    assert seen >= 10
+    page.click("#stream-step")
+    page.wait(lambda: page.text("#stream-says").startswith(f"{seen + 1} samples"))
+    page.click("#stream-reset")
+    assert page.text("#stream-play") == "Start"
+    # Other settings of the machine begin another stream.
+    page.click("#stream-step")
+    page.wait(lambda: page.text("#stream-says").startswith("1 samples"))
+    page.click("#tab-plane")
+    page.type("#kernel", "linear")
+    page.settle()
+    page.click("#tab-stream")
+    page.wait(lambda: page.text("#stream-play") == "Start")
+
+
+def test_points_stay_when_regression_is_chosen(reader):
+    page = reader.open()
+    page.drag((2.5, 2.5), [])
+    page.settle()
+    before = page.run("return [playground.state.x, playground.state.y]")
+    page.choose("#machine", "SVR")
+    page.wait(lambda: page.fact("Outside the tube") is not None)
+    assert page.run("return [playground.state.x, playground.state.y]") == before
+    page.choose("#machine", "SVC")
+    page.wait(lambda: page.fact("Right on these points") is not None)
+    page.choose("#toy", "wave")
+    page.wait(lambda: page.fact("Outside the tube") is not None)
+    assert page.one("#machine").get_attribute("value") == "SVR"
+
+
+def test_clear_clears_everything(reader):
+    page = reader.open("solvers")
+    page.wait(lambda: len(page.all("#race tbody tr")) == 5)
+    page.click("#tab-plane")
+    assert page.text("#matrix-range")
+    page.click("#clear")
+    page.wait(lambda: page.text("#verdict b") == "No answer")
+    assert page.all("#facts dd") == []
+    assert page.text("#matrix-range") == ""
+    assert page.run("return document.querySelector('#matrix').width") == 1
+    page.wait(lambda: "Place" in page.run("return says.textContent"))
+    page.click("#tab-solvers")
+    page.wait(lambda: "Place points" in page.text("#solver-notice"))
+    assert page.all("#race tbody tr") == [] and page.all("#rules button") == []
+    assert page.text("#step-words") == ""
+
+
+def test_links_that_are_cut_are_errors(reader):
+    page = reader.open()
+    page.settle()
+    link = page.run("return location.hash")
+    settings = link.index(".")
+    for cut in (link[:-1], link[:-20], link[: settings + 180], link[: settings - 3]):
+        page.driver.get("about:blank")
+        page.driver.get(page.address + cut)
+        page.wait(lambda: "The link is not complete." in page.text("#banner"))
+        assert page.points() == 0
+    page.click("#toy-make")
+    page.wait(lambda: page.points() == 120)
+    assert not page.one("#banner").is_displayed()
+    page.settle()
+    page.run("location.hash = arguments[0]", cut)
+    page.wait(lambda: page.one("#banner").is_displayed())
+    assert page.points() == 120
+    page.run("location.hash = arguments[0]", link)
+    page.wait(lambda: not page.one("#banner").is_displayed())
+    page.run("document.querySelector('.skip').click()")
+    time.sleep(0.3)
+    assert not page.one("#banner").is_displayed()
+
+
+def test_a_gap_is_judged_by_the_objective(reader):
+    page = reader.open()
+    page.settle()
+    assert page.one("#verdict").get_attribute("data-state") == "good"
+    assert re.search(r"Optimal to within .* % of the objective", page.text("#verdict"))
+    for gap, state in ((0.05, "good"), (18.73, "wait")):
+        found = page.run(
+            "return playground.judged({converged: true, tol: 1e-3, convex: true, "
+            "dual_gap: arguments[0], objective: -8.756})",
+            gap,
+        )
+        assert found[0] == state
+        assert f"{100 * gap / 8.756:.4g} %" in found[2]
+    found = page.run("return playground.judged({converged: false, tol: 1e-3})")
+    assert found[:2] == ["bad", "Not converged"]
+
+
+def test_the_picture_stays_beside_the_sliders_on_a_phone(driver, address):
+    page = Visitor(driver, address, size=PHONE).open()
+    for name in ("C", "gamma"):
+        slider = page.one(f"#{name}")
+        page.run("arguments[0].scrollIntoView({block: 'end'})", slider)
+        picture, own, height = page.run(
+            "return [document.querySelector('#plane-canvas'), arguments[0]]"
+            ".map((e) => e.getBoundingClientRect().toJSON()).concat(innerHeight)",
+            slider,
+        )
+        assert picture["top"] >= 0
+        assert picture["bottom"] <= own["top"] < own["bottom"] <= height + 1
+
+
+def test_a_server_that_has_stopped_is_told(driver):
+    command = [sys.executable, "-m", "mercer", "play", "--port", "0", "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        own = re.search(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())[0]
+        page = Visitor(driver, own).open("stream")
+        page.click("#stream-play")
+        page.wait(lambda: page.text("#stream-play") == "Pause")
+    finally:
+        server.terminate()
+        server.wait(20)
+        server.stdout.close()
+    page.wait(lambda: "The server does not answer" in page.text("#banner"))
+    assert page.one("#banner").get_attribute("role") == "alert"
+    assert page.text("#stream-play") in ("Start", "Continue")
+    assert not page.one("#stream-play").is_enabled()
+    page.click("#tab-plane")
+    assert not page.one("#toy-make").is_enabled()
+    grey = "return getComputedStyle(document.querySelector('#plane .numbers')).filter"
+    assert page.run(grey) == "grayscale(1)"
+    page.complaints()  # that no connection can be made is what was wanted
+
+
 def test_dark_and_light(driver, address):
     paper = "return getComputedStyle(document.body).backgroundColor"
     light = Visitor(driver, address).open()

@@ -1,6 +1,7 @@
 """The server: who may talk to it, and what it says to several pages at once."""
 
 import re
+import socket
 import zipfile
 
 import pytest
@@ -43,6 +44,9 @@ def test_other_files_are_not_served(client, path):
         {"origin": "http://evil.example"},
         {"origin": "null"},
         {"origin": "http://127.0.0.1:9999"},
+        {"origin": "http://["},
+        {"origin": "http://127.0.0.1:8765.evil.example"},
+        {"origin": "ftp://127.0.0.1:8765"},
     ],
 )
 def test_foreign_addresses_are_refused(client, headers):
@@ -119,6 +123,101 @@ def test_the_address_of_a_network_is_allowed_if_asked_for(playground):
     with TestClient(app, base_url=ADDRESS) as client:
         assert client.get("/", headers={"host": "10.0.0.7:80"}).status_code == 200
         assert client.get("/", headers={"host": "10.0.0.8:80"}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_all_addresses_of_this_computer_are_allowed_if_asked_for(playground, host):
+    from starlette.testclient import TestClient
+
+    app = server.make_app(playground, host, prepare=False)
+    own = socket.gethostname()
+    with TestClient(app, base_url=ADDRESS) as client:
+        for name in ("10.0.0.7", "[fe80::1]", "LocalHost", own.upper(), "127.0.0.1"):
+            told = {"host": f"{name}:80", "origin": f"http://{name.lower()}:80"}
+            assert client.get("/", headers=told).status_code == 200, name
+            with client.websocket_connect("/talk", headers=told):
+                pass
+        # A foreign page can give this computer a name of its own, but no address.
+        for name in ("evil.example", "10.0.0.7.evil.example", "", "["):
+            told = {"host": f"{name}:80", "origin": f"http://{name}:80"}
+            assert client.get("/", headers=told).status_code == 403, name
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [
+        ("BOX.example", "box.example"),
+        ("box.example", "Box.Example"),
+        ("2001:DB8::7", "[2001:db8:0::7]"),
+    ],
+)
+def test_one_host_is_spelt_in_several_ways(playground, host, asked):
+    from starlette.testclient import TestClient
+
+    app = server.make_app(playground, host, prepare=False)
+    with TestClient(app, base_url=ADDRESS) as client:
+        told = {"host": f"{asked}:80"}
+        assert client.get("/", headers=told).status_code == 200
+        assert client.get("/", headers={"host": "10.0.0.8:80"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::1", "[::1]")],
+)
+def test_the_browser_opens_an_address_that_it_can_read(
+    playground, monkeypatch, host, shown
+):
+    opened = []
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    monkeypatch.setattr(server.threading, "Timer", Now)
+    monkeypatch.setattr(server.uvicorn.Server, "serve", nothing)
+    with server.open_socket(host, 0) as listening:
+        server.serve(playground, listening, host)
+        port = listening.getsockname()[1]
+    assert opened == [f"http://{shown}:{port}/"]
+
+
+class Now:
+    """A timer that does not wait."""
+
+    def __init__(self, seconds, act, args):
+        self.start = lambda: act(*args)
+
+
+async def nothing(self, sockets):
+    pass
+
+
+def test_errors_of_the_server_are_not_swallowed(client, monkeypatch):
+    async def broken(self, raw):
+        raise RuntimeError("a fault of the server")
+
+    monkeypatch.setattr(server.Session, "take", broken)
+    with pytest.raises(RuntimeError, match="a fault of the server"):
+        with opened(client) as page:
+            page.send(type="plane")
+            page.receive()
+
+
+def test_an_answer_to_a_closed_page_is_no_error(client, playground, monkeypatch):
+    class Late(server.Session):
+        """Answers after the page was closed."""
+
+        def __init__(self, send, reader):
+            super().__init__(send, reader)
+            self.websocket = send.__self__
+
+        async def take(self, raw):
+            await self.websocket.close()
+            await self.websocket.send_bytes(b"an answer")
+
+    monkeypatch.setattr(server, "Session", Late)
+    with opened(client) as page:
+        page.send(type="plane")
+        with pytest.raises(WebSocketDisconnect):
+            page.receive()
+    assert playground.sessions == set()
 
 
 def test_the_wheel_has_the_page(tmp_path):

@@ -10,8 +10,8 @@ from mercer.runtime import bar as bars
 from mercer.runtime import progress
 from mercer.runtime.bar import Bar
 from mercer.selection.bar import Bar as SearchBar
-from mercer.studies.report.outcomes import Outcome
-from mercer.studies.report.watch import BarWatcher
+from studies.report.outcomes import Outcome
+from studies.report.watch import BarWatcher
 
 
 @pytest.fixture

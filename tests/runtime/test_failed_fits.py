@@ -2,6 +2,8 @@
 
 import inspect
 import sys
+import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,7 +77,7 @@ def data(name, seed):
 def outputs(model, X):
     """Return what a fitted model says of samples, by method."""
     found = {}
-    for method in ("predict", "decision_function", "transform", "predict_proba"):
+    for method in READERS:
         if hasattr(model, method):
             found[method] = getattr(model, method)(X)
     return found
@@ -128,6 +130,54 @@ def test_every_estimator_is_here():
         and hasattr(getattr(module, name), "fit")
     }
     assert known == set(ESTIMATORS)
+
+
+READERS = ("predict", "decision_function", "transform", "predict_proba")
+
+
+@every_estimator
+def test_a_model_can_be_used_while_it_is_fitted_anew(name):
+    """What another thread computes is of one of the two models, and never an error."""
+    X, y = data(name, 0)
+    Z, z = data(name, 1)  # of the same features, and for machines with more samples
+    Z = X[::-1] ** 2 if hasattr(images, name) else Z[:, : X.shape[1]]
+    datasets = [(X, y), (Z, z)]
+    model = clone(ESTIMATORS[name]).fit(X, y)
+    expected = [outputs(clone(model).fit(*some), X) for some in datasets]
+    is_over, wrong, counts = threading.Event(), [], []
+
+    def read():
+        count = 0
+        while not (is_over.is_set() or wrong):
+            try:
+                found = outputs(model, X)
+            except Exception as error:
+                wrong.append(error)
+                break
+            count += 1
+            for method, values in found.items():
+                if not any(np.array_equal(values, e[method]) for e in expected):
+                    wrong.append(method)
+        counts.append(count)
+
+    # Threads that take turns often meet every moment of a fit.
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    try:
+        for reader in readers:
+            reader.start()
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end and not wrong:
+            model.fit(*datasets[1])
+            model.fit(*datasets[0])
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join()
+        sys.setswitchinterval(old)
+    assert not wrong
+    assert all(counts)
 
 
 @every_estimator
@@ -202,3 +252,21 @@ def test_parameters_that_are_refused_leave_the_old_model(rng):
     with pytest.raises(ValueError, match="'C' parameter"):
         model.set_params(C=-1.0).fit(X[:20], X[:20, 1] > 0)
     np.testing.assert_array_equal(model.decision_function(X), expected)
+
+
+@every_estimator
+@pytest.mark.parametrize("kind", ["list", "array", "Series"])
+def test_one_dimensional_samples_are_refused(name, kind):
+    """The message is scikit-learn's, which says what to do."""
+    pd = pytest.importorskip("pandas")
+    X, y = data(name, 0)
+    column = np.asarray(X).reshape(len(X), -1)[:, 0]
+    flat = {"list": column.tolist(), "array": column, "Series": pd.Series(column)}[kind]
+    refused = pytest.raises(ValueError, match="Reshape your data|Pass a DataFrame|images")
+    with refused:
+        clone(ESTIMATORS[name]).fit(flat, y)
+    model = clone(ESTIMATORS[name]).fit(X, y)
+    for method in READERS:
+        if hasattr(model, method):
+            with refused:
+                getattr(model, method)(flat)

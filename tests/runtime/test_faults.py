@@ -112,7 +112,7 @@ def frames_of_polars():
     yield lambda **columns: polars.DataFrame(columns)
 
 
-@pytest.mark.parametrize("frame", frames_of_polars())
+@pytest.mark.parametrize("frame", list(frames_of_polars()))
 def test_columns_of_a_frame_of_polars_are_named(frame):
     with pytest.raises(ValueError, match=r"^Row 0 .*, column 'town' of X is 'Ulm'"):
         mercer.SVC().fit(frame(age=X[:, 0], town=["Ulm"] * 30), y)

@@ -1,6 +1,6 @@
 import pytest
 
-from mercer.studies import reproduce
+from studies import reproduce
 
 
 @pytest.fixture(scope="session")

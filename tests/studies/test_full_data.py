@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from mercer.studies import STUDIES, reproduce
-from mercer.studies.data import Data, Images
-from mercer.studies.report import running
-from mercer.studies.results import Row
+from studies import STUDIES, reproduce
+from studies.data import Data, Images
+from studies.report import running
+from studies.report.page import section_of
+from studies.results import Row
 
 pytestmark = pytest.mark.slow
 # Every thirtieth image: 2,000 for training and 334 for testing.
@@ -75,3 +76,14 @@ def test_labels_say_how_many_images_there_were(full_run):
     ]
     assert any("2,000 images" in label for label in labels)
     assert not any("60,000" in label or "5,000 images" in label for label in labels)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_items_that_need_photographs_are_there(full_run, name):
+    (report,) = [r for r in full_run.studies if r.study.name == name]
+    lost = [
+        told.entry.text
+        for told in section_of(report).items
+        if told.status == "absent" and told.entry.needs == "CIFAR-10"
+    ]
+    assert lost == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mercer.studies import STUDIES
+from studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "full_studies.py"

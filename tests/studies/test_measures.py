@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import SVC, SVDD, KMeans
-from mercer.studies.measures import (
+from studies.measures import (
     REPEATS,
     SHORT,
     relative_gap,

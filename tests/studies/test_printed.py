@@ -6,16 +6,16 @@ import pytest
 from printed import PRINTED
 
 from mercer.multiclass.codes import dietterich15
-from mercer.studies import STUDIES
-from mercer.studies.ecoc_digits import protocol as ecoc_protocol
-from mercer.studies.ecoc_digits import solvers as ecoc_solvers
-from mercer.studies.kernel_methods import online as online_methods
-from mercer.studies.kernel_methods import protocol as methods_protocol
-from mercer.studies.kernel_methods.clusters import GAMMA
-from mercer.studies.mnist_kernels import protocol as mnist_protocol
-from mercer.studies.published import printed as as_printed
-from mercer.studies.published import smallest_size
-from mercer.studies.svm_from_scratch import protocol as scratch_protocol
+from studies import STUDIES
+from studies.ecoc_digits import protocol as ecoc_protocol
+from studies.ecoc_digits import solvers as ecoc_solvers
+from studies.kernel_methods import online as online_methods
+from studies.kernel_methods import protocol as methods_protocol
+from studies.kernel_methods.clusters import GAMMA
+from studies.mnist_kernels import protocol as mnist_protocol
+from studies.published import printed as as_printed
+from studies.published import smallest_size
+from studies.svm_from_scratch import protocol as scratch_protocol
 
 
 def values(study, table):

@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 from mercer.datasets import stratified_folds
 from mercer.images import HOG, Distort, PatchFeatures
-from mercer.studies import features, recipes
-from mercer.studies.features import Compressed, MeanDistance, Notebook, Remembered
-from mercer.studies.recipes import (
+from studies import features, recipes
+from studies.features import Compressed, MeanDistance, Notebook, Remembered
+from studies.recipes import (
     DRAWING_CHANGES,
     DRAWINGS,
     PHOTOGRAPH_CHANGES,

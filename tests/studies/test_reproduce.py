@@ -6,17 +6,17 @@ import runpy
 import numpy as np
 import pytest
 
-import mercer.studies
 from mercer.datasets.places import VARIABLE
-from mercer.studies import reproduce
-from mercer.studies.data import Data, Images, data_folder
-from mercer.studies.published import Source, printed
-from mercer.studies.report import costs, fingerprint
-from mercer.studies.report.outcomes import Outcome
-from mercer.studies.report.stored_results import StoredResults, step_key
-from mercer.studies.report.watch import CAUTION, BarWatcher, TimeLeft, Watcher
-from mercer.studies.results import Finding, Row, Unavailable
-from mercer.studies.study import ResultTable, Run, Step, Study
+from studies import STUDIES, reproduce
+from studies.data import Data, Images, data_folder
+from studies.manifest import Entry, Link
+from studies.published import Source, printed
+from studies.report import costs, fingerprint
+from studies.report.outcomes import Outcome
+from studies.report.stored_results import StoredResults, step_key
+from studies.report.watch import CAUTION, BarWatcher, TimeLeft, Watcher
+from studies.results import Finding, Row, Unavailable
+from studies.study import ResultTable, Run, Step, Study
 
 
 class Notebook(Watcher):
@@ -67,7 +67,7 @@ def make_study(name, steps):
 @pytest.fixture
 def studies(monkeypatch):
     made = {}
-    monkeypatch.setattr(mercer.studies, "STUDIES", made)
+    monkeypatch.setattr("studies.STUDIES", made)
     return made
 
 
@@ -219,7 +219,7 @@ def test_most_steps_have_been_measured():
         run.data.__dict__["is_full"] = kind == "full"
         names = {
             f"{study.name}/{step.name}"
-            for study in mercer.studies.STUDIES.values()
+            for study in STUDIES.values()
             for step in study.steps(run)
         }
         assert len(names & set(known[kind])) >= 0.8 * len(names)
@@ -304,11 +304,16 @@ def test_the_sample_is_split_without_overlap():
 
 def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
     def claims(run):
-        yield Finding("Surely so.", True, "A", "p < 0.001")
-        yield Finding("Surely not.", False, "B", "p = 0.01")
-        yield Finding("Who knows.", None, "C", "p = 0.4")
+        yield Finding("Surely so.", True, "A", "p < 0.001", "a")
+        yield Finding("Surely not.", False, "B", "p = 0.01", "b")
+        yield Finding("Who knows.", None, "C", "p = 0.4", "c")
 
-    studies["a"] = make_study("a", [Step("claims", claims)])
+    entries = [
+        Entry("1", "claim", words, (Link("verdict", (key,)),))
+        for words, key in (("one", "a"), ("two", "b"), ("three", "c"), ("four", "a"))
+    ]
+    study = make_study("a", [Step("claims", claims)])
+    studies["a"] = study._replace(manifest=entries)
     run(tmp_path)
     report, notes = run(tmp_path)  # as stored
     assert notes.begun == []
@@ -319,7 +324,8 @@ def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
         ("below", "does not hold"),
         ("soft", "not decided"),
     ]
-    assert "<b>1 : 1</b> claims that hold" in page
+    # Two of the report's sentences are the same claim: items are counted.
+    assert "<b>2 of 4</b> claims hold; 1 do not, 1 are not" in page
     # Each claim is told once.
     claims = ("Surely so.", "Surely not.", "Who knows.", "p = 0.4")
     assert [page.count(claim) for claim in claims] == [1, 1, 1, 1]

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mercer.studies.published import Source, printed
-from mercer.studies.report import page
-from mercer.studies.report.comparison import compare
-from mercer.studies.report.outcomes import Outcome, StudyReport
-from mercer.studies.report.overview import Point, draw_overview
-from mercer.studies.results import Figure, Finding, Row, from_json, to_json
-from mercer.studies.study import ResultTable, Study
+from studies.published import Source, printed
+from studies.report import page
+from studies.report.comparison import compare
+from studies.report.outcomes import Outcome, StudyReport
+from studies.report.overview import Point, draw_overview
+from studies.results import Figure, Finding, Row, from_json, to_json
+from studies.study import ResultTable, Study
 
 
 @pytest.mark.parametrize(

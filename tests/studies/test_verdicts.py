@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mercer.studies.verdicts import judge_accuracy, judge_time
+from studies.verdicts import judge_accuracy, judge_time
 
 
 def machines(b, c, n=1000):

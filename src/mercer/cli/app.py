@@ -1,7 +1,8 @@
 """The commands of the command line, gathered into one program.
 
 A further command is a module with a function under ``@reporting``, and a line in
-``COMMANDS``.
+``COMMANDS``. The function imports what computes when it needs it, so that help and
+errors in options do not wait for scikit-learn.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from mercer.cli.commands.fit import fit
 from mercer.cli.commands.info import info
 from mercer.cli.commands.play import play
 from mercer.cli.commands.predict import predict
-from mercer.cli.commands.reproduce import reproduce
 from mercer.cli.failures import INTERRUPTED, USAGE, tell
 
 __all__ = ["app", "run"]
@@ -29,7 +29,6 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     evaluate,
     info,
     export,
-    reproduce,
     play,
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.cli.failures import UsageFailure
+from mercer.runtime.devices import check_device
 
 __all__ = ["NOVELTY", "Choices", "check_alone", "option_of"]
 
@@ -47,6 +48,10 @@ def check_alone(choices: Choices) -> None:
             f"--search compares predictions with known answers, which --machine "
             f"{choices.machine} does not use. Leave --search out."
         )
+    try:
+        check_device(choices.parameters.get("device") or "cpu")
+    except ValueError as error:
+        raise UsageFailure(f"--device: {error}") from error
     for name in choices.searched:
         if choices.parameters.get(name) is not None:
             raise UsageFailure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -121,6 +122,8 @@ def _reason(error: ImportError | OSError) -> str:
     if told is None:
         return str(error)
     name = getattr(error, "filename", None)
+    if name is None and getattr(error, "errno", None) == errno.ENOSPC:
+        name = "standard output"  # writing to files names them
     return f"{told}." if name is None else f"{name}: {told}."
 
 

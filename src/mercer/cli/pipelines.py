@@ -29,7 +29,6 @@ from mercer.cli.models import task_of
 from mercer.images import HOG
 from mercer.kernels import parse
 from mercer.kernels.expression import KERNELS, KernelSyntaxError
-from mercer.runtime.devices import check_device
 
 __all__ = ["MACHINES", "TASKS", "build", "check_choices"]
 
@@ -56,10 +55,6 @@ def check_choices(choices: Choices) -> None:
     """Refuse choices that are wrong for any data, before the data are read."""
     for name in choices.kernels:
         _kernel(name, None)
-    try:
-        check_device(choices.parameters.get("device") or "cpu")
-    except ValueError as error:
-        raise UsageFailure(f"--device: {error}") from error
     for name in ("gamma", "degree", "coef0"):
         if choices.parameters.get(name) is not None:
             _check_in_kernels(f"--{name}", name, choices.kernels)

@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 
-__all__ = ["add_scaled", "kernel_weights", "minimise_shared_pairs", "pair_step"]
+__all__ = [
+    "add_scaled",
+    "cubic_root",
+    "kernel_weights",
+    "minimise_shared_pairs",
+    "pair_step",
+]
 
 TINY = 1e-12
 CHECK_EVERY = 64
@@ -107,7 +113,7 @@ def _slopes(t, c, s, b, a, q, penalty, moved):
 
 
 @jit
-def _cubic_root(c, s, b, a, penalty):
+def cubic_root(c, s, b, a, penalty):
     """Return the root of the increasing function ``c + (sum_k s_k(t)^2)' / 8 lambda``.
 
     With x = t + shift the cubic is x^3 + 3 u x + 2 v, which has one real root.
@@ -147,7 +153,7 @@ def pair_step(
     low, high = 0.0, np.inf
     guess = np.inf
     if q == 2.0 and penalty > 0.0:
-        guess = _cubic_root(c, s, b, a, penalty)
+        guess = cubic_root(c, s, b, a, penalty)
     if not 0.0 < guess < np.inf:
         slope, curve = _slopes(0.0, c, s, b, a, q, penalty, moved)
         guess = -slope / max(curve, TINY)

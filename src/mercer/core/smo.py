@@ -29,6 +29,7 @@ __all__ = [
     "best_multiple",
     "fill_row",
     "fill_rows",
+    "is_rounding",
     "minimise_pairs",
     "minimise_whole",
     "most_active",
@@ -42,6 +43,7 @@ __all__ = [
 
 # Least curvature: rounding or an indefinite kernel can make the true one 0 or negative.
 TINY = 1e-12
+EPS = np.finfo(np.float64).eps
 # All bits of a float64 but the sign, and an integer below the rank of every score.
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
 NO_SCORE = ~MAGNITUDE
@@ -56,7 +58,7 @@ class Outcome(NamedTuple):
 
     n_iter: int
     gap: float  #: largest violation at the end
-    stalled: bool  #: whether a step was too small to change beta in floating point
+    stalled: bool  #: whether only rounding was left, of a step or of the gradient
 
 
 class Rows(NamedTuple):
@@ -272,6 +274,9 @@ def _take_steps(source, where, problem, beta, f, tol, max_iter, stop):
         if n_iter % CHECK_EVERY == 0 and stop[0] != 0:
             break
         i = _nearest(top, piece[i], G, up, -1.0)
+        if is_rounding(gap, top, bottom, p[i]):
+            is_stalled = True
+            break
         if not is_filled and ready[column[i]] == 0:
             fill_row(source, column[i])
         Ki = K[column[i]]
@@ -391,6 +396,16 @@ def _gain(rise, Kii, Kjj, Kij):
     b = np.float32(rise)
     a = Kii + Kjj - np.float32(2.0) * np.float32(Kij)
     return np.float32(b * abs(b) / max(a, np.float32(TINY)))
+
+
+@jit
+def is_rounding(violation, G_i, G_j, p_i):
+    """Tell whether two gradients differ by hardly more than they are rounded.
+
+    Between runs ``f = G - p`` is kept, which may be much larger than ``G``.  Steps
+    would follow the rounding errors for ever.
+    """
+    return violation <= EPS * (abs(G_i) + abs(G_j) + 2.0 * abs(p_i))
 
 
 @jit

@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 
 from mercer.core.jit import jit
 from mercer.core.problem import DualProblem
+from mercer.core.smo import is_rounding
 
 __all__ = [
     "BY_ROWS",
@@ -440,8 +441,11 @@ def _target(problem, beta, f, Ki, Kj, i, j):
     """Return the step from ``j`` to ``i`` and the two values it leads to."""
     p, lo, hi, row = problem.p, problem.lo, problem.hi, problem.row
     at_i, at_j = row[i], row[j]
+    G_i, G_j = f[at_i] + p[i], f[at_j] + p[j]
+    if is_rounding(G_j - G_i, G_i, G_j, p[i]):
+        return 0.0, beta[i], beta[j]
     a = np.float64(Ki[at_i]) + np.float64(Kj[at_j]) - 2.0 * np.float64(Ki[at_j])
-    delta = (f[at_j] + p[j] - f[at_i] - p[i]) / max(a, TINY)
+    delta = (G_j - G_i) / max(a, TINY)
     room_i = hi[i] - beta[i]
     room_j = beta[j] - lo[j]
     delta = min(delta, room_i, room_j)

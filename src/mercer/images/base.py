@@ -17,7 +17,11 @@ from mercer.images.stack import Stack, as_stack, check_finite
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.soundness import whole_number
 from mercer.runtime.threads import Threads
-from mercer.runtime.validation import fit_method, validate_data
+from mercer.runtime.validation import (
+    fit_method,
+    takes_card_arrays,
+    validate_data,
+)
 
 __all__ = ["ImageTransformer", "in_batches", "read_array"]
 
@@ -151,6 +155,7 @@ class ImageTransformer(TransformerMixin, BaseEstimator):
         self._learn(stack)
         return self
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Transform the images.
 

@@ -15,7 +15,10 @@ from mercer.images.stack import float_dtype
 from mercer.kernels.views import name_columns
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import check_feature_names_in
-from mercer.runtime.validation import all_or_nothing
+from mercer.runtime.validation import (
+    all_or_nothing,
+    takes_card_arrays,
+)
 
 __all__ = ["Views", "as_rows"]
 
@@ -185,6 +188,7 @@ class Views(TransformerMixin, BaseEstimator):
         }
         return self._join(list(blocks.values()))
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return all views of the samples in one matrix.
 

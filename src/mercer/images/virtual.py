@@ -22,7 +22,12 @@ from mercer.machines.svc import SVC
 from mercer.runtime.progress import Lines
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weight
-from mercer.runtime.validation import fit_method, stores_parameters, validate_data
+from mercer.runtime.validation import (
+    fit_method,
+    stores_parameters,
+    takes_card_arrays,
+    validate_data,
+)
 
 __all__ = ["VirtualSVC"]
 
@@ -261,6 +266,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             X = as_rows(X)
         return getattr(self.estimator_, method)(X)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the class of each sample.
 
@@ -276,6 +282,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._apply("predict", X)
 
     @available_if(_has("decision_function"))
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values of the machine.
 
@@ -291,6 +298,7 @@ class VirtualSVC(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._apply("decision_function", X)
 
     @available_if(_has("predict_proba"))
+    @takes_card_arrays
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 

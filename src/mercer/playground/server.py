@@ -15,6 +15,7 @@ import warnings
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 import mercer
 from mercer.playground.digits import DigitReader
@@ -42,6 +43,8 @@ STATIC = Path(__file__).parent / "static"
 #: The address of this computer, which no other computer can reach.
 LOCAL = "127.0.0.1"
 LOCAL_NAMES = (LOCAL, "localhost", "::1")
+# Hosts that stand for all addresses of this computer, each with one of them.
+EVERYWHERE = {"0.0.0.0": LOCAL, "::": "::1"}
 MOST_PAGES = 16
 # The page uses nothing but its own files.
 HEADERS = {
@@ -107,19 +110,31 @@ class Playground:
                 await session.take(message.get("text") or "")
         except TooMany:
             await websocket.close(POLICY, "Too many messages were refused.")
-        except (WebSocketDisconnect, RuntimeError):
+        except WebSocketDisconnect:
             pass  # the page was closed while an answer was on its way
+        except RuntimeError:
+            # So says the websocket, too, if it was closed in the meantime.
+            states = (websocket.client_state, websocket.application_state)
+            if WebSocketState.DISCONNECTED not in states:
+                raise
         finally:
             self.sessions.discard(session)
             await session.close()
 
 
 class OwnAddressOnly:
-    """Lets through what was sent to the server's own address, by its own page."""
+    """Lets through what was sent to the server's own address, by its own page.
 
-    def __init__(self, app: ASGIApp, names: tuple[str, ...]):
+    A server that listens at all addresses of the computer is reached at any of them and
+    by the names of the computer. Other names are refused: a foreign web page may have
+    given one to this computer, which it cannot do with an address.
+    """
+
+    def __init__(self, app: ASGIApp, host: str):
         self._app = app
-        self._names = names
+        self._takes_addresses = host in EVERYWHERE
+        names = (socket.gethostname(), socket.getfqdn()) if host in EVERYWHERE else ()
+        self._names = {_plain(name) for name in (host, *LOCAL_NAMES, *names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or self._is_own(scope):
@@ -139,20 +154,35 @@ class OwnAddressOnly:
         origins = [value for name, value in given if name == "origin"]
         if len(hosts) != 1 or len(origins) > 1:
             return False
-        if _name_of(f"//{hosts[0]}") not in self._names:
+        name = _name_of(hosts[0])
+        if name not in self._names and not (self._takes_addresses and _address(name)):
             return False
         if not origins:
             # A page that opens a websocket always says where it comes from.
             return scope["type"] != "websocket"
-        parts = urlsplit(origins[0])
-        return parts.scheme in ("http", "https") and parts.netloc == hosts[0]
+        scheme, _, origin = origins[0].lower().partition("://")
+        return scheme in ("http", "https") and origin == hosts[0].lower()
 
 
-def _name_of(address: str) -> str | None:
+def _name_of(host: str) -> str:
+    """Return the name or address in a ``Host``, without its port."""
     try:
-        return urlsplit(address).hostname
+        return _plain(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return ""
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a text is, if it is one and not a name."""
+    try:
+        return ip_address(name)
     except ValueError:
         return None
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is compared, and an address in its usual spelling."""
+    return str(_address(name) or name.lower())
 
 
 def _with_headers(send: Send) -> Callable[[Message], Any]:
@@ -190,14 +220,23 @@ def make_app(
             Mount("/", app=StaticFiles(directory=STATIC, html=True)),
         ],
     )
-    names = LOCAL_NAMES if host in LOCAL_NAMES else (host, *LOCAL_NAMES)
-    return OwnAddressOnly(app, names)
+    return OwnAddressOnly(app, host)
 
 
 def open_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens; ``port`` 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=64)
+    both = host == "::" and socket.has_dualstack_ipv6()
+    return socket.create_server(
+        (host, port), family=family, backlog=64, dualstack_ipv6=both
+    )
+
+
+def address_of(host: str, listening: socket.socket) -> str:
+    """Return the address at which a browser on this computer finds the page."""
+    host = EVERYWHERE.get(host, host)
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{listening.getsockname()[1]}/"
 
 
 def serve(
@@ -220,6 +259,6 @@ def serve(
     )
     server = uvicorn.Server(config)
     if browser:
-        address = f"http://{host}:{listening.getsockname()[1]}/"
+        address = address_of(host, listening)
         threading.Timer(0.5, webbrowser.open, [address]).start()
     asyncio.run(server.serve(sockets=[listening]))

@@ -22,7 +22,7 @@ def fault_in_samples(X: Any) -> str | None:
     """Say where X has a value that is not a finite number, if it has one."""
     if sparse.issparse(X):
         return _fault_in_sparse(X)
-    if hasattr(X, "iloc"):
+    if hasattr(X, "iloc") and X.ndim == 2:
         columns = [np.asarray(X.iloc[:, j]) for j in range(X.shape[1])]
         named = [repr(name) for name in X.columns]
     elif hasattr(X, "get_column"):  # of polars

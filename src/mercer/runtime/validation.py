@@ -16,7 +16,6 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -60,30 +59,43 @@ NOTHING = "no_validation"  # what scikit-learn passes for an argument that is no
 
 
 def all_or_nothing(method: Callable) -> Callable:
-    """Decorate a method so that it changes nothing if it fails or is interrupted.
+    """Decorate a method so that what it changes is seen at once, or not at all.
 
-    The attributes from before the call are restored, so that the estimator is again
-    what an earlier fit made of it, or not fitted.  The method may set and delete
-    attributes; it must replace their values rather than change them in place.
+    It works on a draft of the estimator, whose attributes replace the old ones in one
+    assignment.  If it fails or is interrupted, the estimator is what it was before; and
+    until it ends, other threads may predict with the old model.  The method may set and
+    delete attributes; it must replace their values rather than change them in place.
     """
 
     @wraps(method)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException:
-            # A single assignment, so that a second interrupt cannot come in between.
-            self.__dict__ = before
-            raise
+        draft = _with_state(self, dict(vars(self)))
+        result = method(draft, *args, **kwargs)
+        self.__dict__ = vars(draft)
+        return self if result is draft else result
 
     return whole
+
+
+def _with_state(estimator: Any, state: dict[str, Any]) -> Any:
+    """Return an estimator of the same class with these attributes."""
+    other = object.__new__(type(estimator))
+    other.__dict__ = state
+    return other
 
 
 def fit_method(fit: Callable) -> Callable:
     """Decorate ``fit``: check parameters, set up callbacks, fit all or nothing."""
     checked = fit_context(prefer_skip_nested_validation=True)(fit)
-    return all_or_nothing(takes_card_arrays(checked))
+
+    @wraps(fit)
+    def fitting(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        found = _on_their_device(checked, self, X, *args, **kwargs)
+        if found is not self:
+            vars(self).update(vars(found), device=self.device)
+        return self
+
+    return all_or_nothing(fitting)
 
 
 def stores_parameters(init: Callable[..., None]) -> Callable[..., None]:
@@ -349,35 +361,40 @@ def device_for(device: str, *arrays: Any) -> str:
 
 
 def takes_card_arrays(method: Callable) -> Callable:
-    """Decorate a method of an estimator so that arrays may be on a card.
+    """Decorate a method of a fitted estimator so that arrays may be on a card.
 
     They are copied to the main memory, where they are validated, and the estimator
     computes on their card, unless its ``device`` names another one. A result is of the
     kind of the samples, which are the first argument.
+
+    The method sees the model as it is now, even if another thread fits it anew.
     """
 
     @wraps(method)
     def taking(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        given = (X, *args, *kwargs.values())
-        if not any(map(is_on_card, given)):
-            return method(self, X, *args, **kwargs)
-        if not hasattr(self, "device"):
-            raise ValueError(
-                f"The data are on a graphics card, and {type(self).__name__} computes "
-                "on the processor. Pass arrays in the main memory, such as X.get() of "
-                "CuPy or X.cpu() of PyTorch."
-            )
-        there = copy(self)
-        there.device = device_for(self.device, *given)
-        others = {name: to_host(value) for name, value in kwargs.items()}
-        found = method(there, to_host(X), *map(to_host, args), **others)
-        if found is not there:
-            return like(X, found)
-        # One assignment, so that an interrupt leaves the old model or the new one.
-        self.__dict__ = {**vars(there), "device": self.device}
-        return self
+        now = _with_state(self, vars(self))
+        return like(X, _on_their_device(method, now, X, *args, **kwargs))
 
     return taking
+
+
+def _on_their_device(
+    method: Callable, estimator: Any, X: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Call a method of an estimator, or of a copy of it on the card of the arrays."""
+    given = (X, *args, *kwargs.values())
+    if not any(map(is_on_card, given)):
+        return method(estimator, X, *args, **kwargs)
+    if not hasattr(estimator, "device"):
+        raise ValueError(
+            f"The data are on a graphics card, and {type(estimator).__name__} computes "
+            "on the processor. Pass arrays in the main memory, such as X.get() of "
+            "CuPy or X.cpu() of PyTorch."
+        )
+    device = device_for(estimator.device, *given)
+    there = _with_state(estimator, {**vars(estimator), "device": device})
+    others = {name: to_host(value) for name, value in kwargs.items()}
+    return method(there, to_host(X), *map(to_host, args), **others)
 
 
 def _card_number(values: Any) -> int:

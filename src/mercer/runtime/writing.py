@@ -47,7 +47,7 @@ def replacing(path: str | os.PathLike) -> Iterator[BinaryIO]:
         os.replace(new, target)
     except BaseException as error:
         new.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             error.filename = str(path)  # a full disk does not name the file
         raise
     _sync_folder(target.parent)

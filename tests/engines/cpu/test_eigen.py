@@ -76,6 +76,17 @@ def test_other_solvers_agree(rng):
         assert np.abs(A @ found.vectors - found.vectors * values[:4]).max() < 1e-6
 
 
+@pytest.mark.parametrize("n", [27, 34, 36, 40, 45])
+@pytest.mark.parametrize("k", [1, 3])
+def test_dense_with_repeated_eigenvalues(n, k):
+    # LAPACK finds none of the n - 1 equal eigenvalues if it is asked for some of them.
+    noise = 1e-17 * np.random.default_rng(n).normal(size=(n, n))
+    A = np.eye(n) - 1 / n + (noise + noise.T) / 2
+    found = eigen.dense(A.copy(), k)
+    np.testing.assert_allclose(found.values, np.ones(k), rtol=1e-12)
+    np.testing.assert_allclose(A @ found.vectors, found.vectors, atol=1e-12)
+
+
 def test_randomized_goes_by_modulus(rng):
     A = matrix(rng, np.r_[1.0, 0.1, np.zeros(50), -5.0])
     found = eigen.randomized(lambda V: A @ V, 53, 2, 7, np.random.RandomState(0))

@@ -90,6 +90,7 @@ def _lines(facts: dict[str, Any]) -> dict[str, Any]:
         "parameters": [f"{k}={v}" for k, v in facts["changed"].items()] or "defaults",
         "steps": facts["steps"],
         "features": features,
+        "missing values": None if facts["missing"] == "refuse" else facts["missing"],
         "target": facts["target"],
         "classes": quoted_commas(facts["classes"]),
         "support vectors": facts["support_vectors"],

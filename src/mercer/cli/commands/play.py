@@ -40,8 +40,8 @@ def play(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. With any other address, everybody in the "
-            "network can use the page."
+            help="Address or name to listen on; 0.0.0.0 or :: for all of the computer. "
+            "With any but the default, everybody in the network can use the page."
         ),
     ] = "127.0.0.1",
 ) -> None:
@@ -65,11 +65,11 @@ def play(
             reader = DigitReader(check_digit_model(found.estimator, found.source))
         except ValueError as error:
             raise ModelFailure(error) from error
+    host = host.removeprefix("[").removesuffix("]")
     listening = _listening(server, host, port)
     with listening:
-        number = listening.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        typer.echo(f"The playground is at http://{shown}:{number}/ (Ctrl-C ends it)")
+        address = server.address_of(host, listening)
+        typer.echo(f"The playground is at {address} (Ctrl-C ends it)")
         playground = server.Playground(reader)
         try:
             server.serve(playground, listening, host, browser=not no_browser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -32,7 +33,7 @@ def choose(
     names: Sequence[str], named: bool, source: str, how: ReadOptions
 ) -> ChosenColumns:
     """Choose among the columns of a file, for a new model or for a given one."""
-    _check_names(names, source)
+    _check_names(names, source, how)
     dropped = {_find(name, names, source, "--drop", named) for name in how.drop}
     if how.schema is None:
         return _for_new_model(names, named, source, how, dropped)
@@ -142,14 +143,17 @@ def match(
     return [places[name] for name in schema.features]
 
 
-def _check_names(names: Sequence[str], source: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataFailure(
-                f"{source} has two columns named {name!r}. Give them different names."
-            )
-        seen.add(name)
+def _check_names(names: Sequence[str], source: str, how: ReadOptions) -> None:
+    """Refuse two columns of one name, unless a model ignores them."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if how.schema is not None and how.schema.named:
+        used = {*how.schema.features, how.schema.target, *how.keep}
+        repeated = [name for name in repeated if name in used]
+    if repeated:
+        raise DataFailure(
+            f"{source} has two columns named {repeated[0]!r}. Give them different "
+            "names."
+        )
 
 
 def _find(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import compress
 from typing import Any, NamedTuple
@@ -73,6 +74,8 @@ def as_floats(texts: Sequence[str], first: int = 0) -> tuple[NDArray, Odd | None
     Missing values become NaN. Texts that are neither that nor numbers become infinite;
     if all values are booleans, they become 0 and 1. ``first`` is the first sample.
     """
+    with suppress(ValueError):  # which columns with gaps or text raise
+        return np.array(texts, dtype=np.float64), None
     cells = [text.strip() for text in texts]
     known: dict[str, float] = dict.fromkeys(MISSING, np.nan)
     if {cell.lower() for cell in cells} <= MISSING | BOOLEANS.keys():

@@ -152,9 +152,10 @@ class Task:
         """Go on to the working set that was chosen."""
         self.gap, members, new, n_leaving, n_chosen, rows = choice
         self.done = self.gap <= tol
-        # If all gradients have overflowed, no variable is chosen. If none has moved and
-        # none is new, the next round would be the same again.
-        is_same = self.n_rounds > 0 and not (len(self.moved[0]) or len(new))
+        # If all gradients have overflowed, no variable is chosen. A set always has the
+        # pair that violates most. If not even this pair has moved in floating point,
+        # the next round would be the same again.
+        is_same = len(self.working_set) > 0 and self.last_steps == 0
         self.stalled = not self.done and (not n_chosen or is_same)
         if self.done or self.stalled:
             self.working_set = self._new = self._rows = np.empty(0, dtype=np.int64)

@@ -243,6 +243,7 @@ class _Basis:
 def dense(matrix: NDArray, k: int) -> Eigen:
     """Decompose a matrix in memory, in its own precision; the matrix is overwritten."""
     n = len(matrix)
+    diagonal = matrix.diagonal().copy()
     # The transpose is in the order of LAPACK, which would copy the matrix otherwise.
     theta, V = linalg.eigh(
         matrix.T,
@@ -251,6 +252,14 @@ def dense(matrix: NDArray, k: int) -> Eigen:
         overwrite_a=True,
         check_finite=False,
     )
+    if len(theta) < k:
+        # Where eigenvalues are equal, LAPACK may find none of a part of them. It has
+        # overwritten the upper triangle and the diagonal only.
+        np.fill_diagonal(matrix, diagonal)
+        theta, V = linalg.eigh(
+            matrix.T, driver="ev", overwrite_a=True, check_finite=False
+        )
+        theta, V = theta[-k:], V[:, -k:]
     return Eigen(theta[::-1], V[:, ::-1], np.zeros(k), 1, True)
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.core.smo import is_rounding
 from mercer.engines.cpu.decompose import INNER_TOLERANCE, Task
 from mercer.engines.cuda.card import to_card_together
 from mercer.engines.cuda.launches import Launcher, group_sizes, pack
@@ -58,6 +59,7 @@ class _Look(NamedTuple):
     gap: float
     pair: tuple[int, int]  #: the variables of one group that violate most
     strong: NDArray[np.int64]  #: strong violators that are not members, strongest first
+    is_rounding: bool = False  #: whether the gap is hardly more than rounding
 
 
 class _Problem:
@@ -107,6 +109,9 @@ class _Problem:
         gap = max(float(gaps[worst]), 0.0)
         if gap <= tol:
             return _Look(gap, pair, np.empty(0, dtype=np.int64))
+        p_i = self.task.problem.p[pair[0]]
+        if is_rounding(gap, least[worst], most[worst], p_i):
+            return _Look(gap, pair, np.empty(0, dtype=np.int64), True)
         return _Look(gap, pair, self._strongest(least, most, gap, tol))
 
     def _extremes(self) -> tuple[NDArray, NDArray, NDArray]:
@@ -361,8 +366,9 @@ class WorkingSetSolver:
             task.done = look.gap <= tol
             if not (task.done or task.n_iter >= self._max_iter):
                 places = one.choose(look)
-                # If none has moved and none is new, the next round would be the same.
-                task.stalled = not (one.has_moved or one.has_new)
+                # A set always has the pair that violates most. If not even this pair
+                # has moved, the next round would be the same again.
+                task.stalled = look.is_rounding or not one.has_moved
                 if not task.stalled:
                     one.fill_pool(places, self._part_bytes)
                     going_on.append(one)

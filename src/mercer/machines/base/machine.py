@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from numbers import Integral, Real
 from operator import is_not
 from typing import Any, ClassVar, NamedTuple, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,10 +75,6 @@ __all__ = [
     "Validated",
     "as_kernel",
 ]
-
-# What prediction derives from the support vectors of each machine, beside the arrays
-# that it was derived from.  It is not a part of the machine: files do without it.
-_DERIVED: WeakKeyDictionary[Any, tuple[tuple, Any]] = WeakKeyDictionary()
 
 # Up to this many multiplications, a second thread of BLAS gains nothing; where other
 # programs are at work, the first would have to wait for it.
@@ -168,6 +163,12 @@ class _Refined:
         del vars(machine)[self._name]
 
 
+class _InUse:
+    """What prediction has derived from the support vectors, and from which arrays."""
+
+    known: tuple[tuple, Any] = (), None
+
+
 class KernelMachine(CallbackSupportMixin, BaseEstimator):
     """Base class of the machines: parameters, validation, fit, decision values."""
 
@@ -195,7 +196,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     _takes_targets: ClassVar[bool] = True
 
     #: private attributes that a fit may set
-    _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse"})
+    _learnt: ClassVar[frozenset[str]] = frozenset({"_samples", "_coarse", "_in_use"})
     #: samples, recognised by identity, and their decision values without the bias
     _known: ClassVar[Sequence[tuple[Any, NDArray]]] = ()
 
@@ -317,6 +318,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
             if name in self._learnt or (name.endswith("_") and name[0] != "_"):
                 delattr(self, name)
         self.__dict__.update(plan.learnt)
+        self._in_use = _InUse()
         self.kernel_ = plan.kernel
         if plan.function is not None:
             self._samples = plan.X
@@ -349,7 +351,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
         # Pickles and model files hold final numbers, not what they are computed from.
         if "_coarse" in vars(self):
             self._refine()
-        return super().__getstate__()
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_in_use"}
 
     def _refine(self) -> None:
         """Take objective and dual gap from kernel values in double precision."""
@@ -615,13 +618,15 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):
     def _derived(self, derive: Callable[[], Any]) -> Any:
         """Return what prediction needs, derived once for each fit."""
         made_of = (self.support_vectors_, self.dual_coef_, self.kernel_, self.tol)
-        known, found = _DERIVED.get(self, ((), None))
+        if "_in_use" not in vars(self):  # the model comes from a file
+            self._in_use = _InUse()
+        known, found = self._in_use.known
         if found is None or any(map(is_not, known, made_of)):
             # What was derived from the arrays must not differ from them later.
             frozen(made_of[0])
             frozen(made_of[1])
             found = derive()
-            _DERIVED[self] = made_of, found
+            self._in_use.known = made_of, found
         return found
 
     def _new_expansion(self) -> Expansion:

@@ -43,6 +43,7 @@ from mercer.runtime.validation import (
     as_in_fit,
     check_classes,
     refuse_other_things,
+    takes_card_arrays,
     validate_new_samples,
     validate_samples,
 )
@@ -121,6 +122,7 @@ class StreamClassifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             state = {**state, "_held": held}
         super().__setstate__(state)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the predicted class of each sample; the model does not change.
 

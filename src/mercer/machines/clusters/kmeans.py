@@ -32,7 +32,12 @@ from mercer.runtime.scikit_learn import Interval, StrOptions, check_sample_weigh
 from mercer.runtime.soundness import numbers
 from mercer.runtime.threads import Threads
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, stores_parameters, validate_samples
+from mercer.runtime.validation import (
+    fit_method,
+    stores_parameters,
+    takes_card_arrays,
+    validate_samples,
+)
 
 __all__ = ["KMeans"]
 
@@ -279,6 +284,7 @@ class KMeans(
             )
         return given - shift
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the cluster with the nearest centre for each sample.
 
@@ -314,6 +320,7 @@ class KMeans(
             samples = Lloyd(X, weight, threads)
             return samples, samples.labels_of(centers), centers
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the distances from all centres.
 
@@ -345,6 +352,7 @@ class KMeans(
         """
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
+    @takes_card_arrays
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the objective on the given samples.
 

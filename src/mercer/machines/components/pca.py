@@ -23,6 +23,7 @@ from mercer.runtime.validation import (
     as_dense,
     fit_method,
     stores_parameters,
+    takes_card_arrays,
     validate_data,
 )
 
@@ -205,6 +206,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         least = np.finfo(deviation.dtype).eps
         return np.where(deviation > least, deviation, deviation.dtype.type(1))
 
+    @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
         """Return the coordinates of samples along the components.
 

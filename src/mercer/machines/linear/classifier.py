@@ -27,7 +27,10 @@ from mercer.multiclass.codes import one_vs_rest
 from mercer.runtime.progress import FitProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import StrOptions
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import (
+    fit_method,
+    takes_card_arrays,
+)
 
 __all__ = ["LinearSVC"]
 
@@ -213,6 +216,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         """
         return self._fit(X, y, sample_weight)
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values.
 
@@ -228,6 +232,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         values = self._decisions(X)
         return values.ravel() if values.shape[1] == 1 else values
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the class of each sample.
 
@@ -249,6 +254,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self.classes_[winner]
 
     @available_if(_wants_probability)
+    @takes_card_arrays
     def predict_proba(self, X: Any) -> NDArray:
         """Return the probability of each class.
 
@@ -265,6 +271,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         return self._probabilities(self._decisions(X))
 
     @available_if(_wants_probability)
+    @takes_card_arrays
     def predict_log_proba(self, X: Any) -> NDArray:
         """Return the logarithms of the probabilities.
 

@@ -15,7 +15,10 @@ from mercer.engines.cpu.linear.solve import LinearFound
 from mercer.machines.linear.base import LinearMachine, LinearPlan
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
-from mercer.runtime.validation import fit_method
+from mercer.runtime.validation import (
+    fit_method,
+    takes_card_arrays,
+)
 
 __all__ = ["LinearSVR"]
 
@@ -156,6 +159,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         """
         return self._fit(X, y, sample_weight)
 
+    @takes_card_arrays
     def predict(self, X: Any) -> NDArray:
         """Return the value of each sample.
 

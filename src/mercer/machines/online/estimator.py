@@ -40,6 +40,7 @@ from mercer.runtime.validation import (
     fit_method,
     frozen,
     stores_parameters,
+    takes_card_arrays,
 )
 
 __all__ = ["OnlineSVC"]
@@ -401,6 +402,7 @@ class OnlineSVC(StreamClassifier):
             draft._conclude()
             self._accept(draft)
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values.
 

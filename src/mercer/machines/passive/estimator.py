@@ -34,6 +34,7 @@ from mercer.runtime.validation import (
     fit_method,
     frozen,
     stores_parameters,
+    takes_card_arrays,
 )
 
 __all__ = ["PassiveAggressiveClassifier"]
@@ -299,6 +300,7 @@ class PassiveAggressiveClassifier(StreamClassifier):
             self._accept(draft)
         return self
 
+    @takes_card_arrays
     def decision_function(self, X: Any) -> NDArray:
         """Return the decision values.
 

@@ -60,9 +60,8 @@ export class Connection {
       // Older requests of this kind were replaced, and are not answered any more.
       for (const [id, other] of this.sent) if (other.kind === request.kind && id <= answer.id) this.sent.delete(id);
     }
-    const handler = this.handlers.get(answer.type === "error" ? `error:${answer.kind}` : answer.type)
-      || this.handlers.get(answer.type);
-    if (handler) handler(answer);
+    this.handlers.get(answer.type)?.(answer);
+    if (answer.type === "error") this.handlers.get(`error:${answer.kind}`)?.(answer);
     for (const [kind, next] of [...this.waiting]) {
       this.waiting.delete(kind);
       this.ask(kind, next.message, next.gesture, next.asked);

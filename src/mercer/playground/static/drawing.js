@@ -34,7 +34,7 @@ function outline(shape, x, y, r) {
 export function marker(label, x, y, r, style) {
   const shape = SHAPES[label] || "circle";
   if (shape === "circle") return { kind: "circle", x, y, r, ...style };
-  return { kind: "polygon", points: outline(shape, x, y, r), ...style };
+  return { kind: "polygon", x, y, points: outline(shape, x, y, r), ...style };
 }
 
 // Marching squares: the segments of the line on which a square grid has a value. The
@@ -167,7 +167,8 @@ export function draw(canvas, shapes) {
     context.beginPath();
     if (shape.kind === "circle") context.arc(shape.x, shape.y, shape.r * thick, 0, 2 * Math.PI);
     else {
-      const points = shape.kind === "polygon" ? grown(shape.points, thick) : shape.points;
+      // Markers have a middle; other polygons are areas, which keep their size.
+      const points = shape.x === undefined ? shape.points : grown(shape, thick);
       points.forEach(([x, y], k) => (k ? context.lineTo(x, y) : context.moveTo(x, y)));
       if (shape.kind === "polygon") context.closePath();
     }
@@ -184,9 +185,7 @@ export function draw(canvas, shapes) {
   }
 }
 
-function grown(points, factor) {
-  const x = points.reduce((sum, p) => sum + p[0], 0) / points.length;
-  const y = points.reduce((sum, p) => sum + p[1], 0) / points.length;
+function grown({ x, y, points }, factor) {
   return points.map((p) => [x + factor * (p[0] - x), y + factor * (p[1] - y)]);
 }
 

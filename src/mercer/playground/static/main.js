@@ -26,10 +26,21 @@ function setTheme(name) {
   stream.showControls();
 }
 
+// What must not be overlooked: it is shown until it is over, or somebody goes on.
+function banner(text) {
+  $("banner").hidden = !text;
+  $("banner").textContent = text || "";
+}
+
 const connection = new Connection((now, welcome) => {
-  const link = $("link");
-  link.dataset.state = now;
-  link.textContent = now === "on" ? `Mercer ${welcome.version}` : "no connection";
+  document.documentElement.dataset.link = now;
+  $("link").textContent = now === "on" ? `Mercer ${welcome.version}` : "no connection";
+  for (const button of document.querySelectorAll("[data-asks]")) button.disabled = now !== "on";
+  if (now === "on") banner("");
+  else {
+    banner("The server does not answer, so that nothing here is computed any more. Start it again with mercer play: the page connects by itself.");
+    MODULES[state.part]?.close?.();
+  }
 });
 
 plane.start(connection, say);
@@ -40,6 +51,7 @@ connection.on("code", (found) => { $("code").textContent = found.code; });
 connection.on("error:code", (found) => { $("code").textContent = found.message; });
 connection.on("error", (found) => say(found.message));
 
+const CUT = "The link is not complete. Copy it once more, from its beginning to its end.";
 const hasPoints = fromHash(location.hash);
 setTheme(dark.matches ? "dark" : "light");
 dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
@@ -52,8 +64,9 @@ connection.onOpen.push((welcome) => {
     $("plane-notice").textContent = "Compiling for the first time: it takes some seconds, once.";
   }
   plane.showControls();
-  if (hasPoints || begun) plane.ask();
-  else plane.askToy();
+  if (hasPoints === false && !begun) plane.askToy();
+  else plane.ask();
+  if (hasPoints === null && !begun) banner(CUT);
   begun = true;
   show(PARTS.includes(state.part) ? state.part : "plane");
 });
@@ -130,9 +143,15 @@ $("save-svg").onclick = () => {
   say("Saved the picture");
 };
 
+// Whoever goes on has read what the banner says.
+for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => { if (connection.open) banner(""); });
+
 // A new address, such as a pasted link, is a new state.
 window.addEventListener("hashchange", () => {
-  if (location.hash !== toHash() && fromHash(location.hash)) {
+  if (location.hash === toHash()) return;
+  const isComplete = fromHash(location.hash);
+  banner(isComplete === null ? CUT : "");
+  if (isComplete) {
     plane.showControls();
     plane.ask();
     show(PARTS.includes(state.part) ? state.part : "plane");
@@ -141,4 +160,4 @@ window.addEventListener("hashchange", () => {
 new ResizeObserver(() => MODULES[state.part]?.render()).observe(document.querySelector("main"));
 
 // What tests ask the page.
-window.playground = { latency: plane.latency, forgetLatency: plane.forgetLatency, state };
+window.playground = { latency: plane.latency, forgetLatency: plane.forgetLatency, judged: plane.judged, state };

@@ -9,6 +9,7 @@ const $ = (id) => document.getElementById(id);
 const canvas = $("plane-canvas");
 const COARSE = 72, FINE = 140;
 const MOST = 3000;
+const SMALL = 0.01; // a dual gap, as a share of the objective, that is green
 const REACH = 0.17; // how near a pointer must be to a point, on a screen of 600 pixels
 const SLIDERS = {
   C: { log: true }, gamma: { log: true }, degree: {}, coef0: {}, nu: {}, epsilon: {}, n_clusters: {},
@@ -120,6 +121,9 @@ function clearFacts(message) {
   $("verdict").querySelector("b").textContent = "No answer";
   $("verdict").querySelector("span").textContent = message;
   $("facts").textContent = "";
+  $("matrix-range").textContent = "";
+  $("matrix").width = $("matrix").height = 1;
+  $("components").hidden = true;
 }
 
 function showFacts(found) {
@@ -159,20 +163,27 @@ function showFacts(found) {
     detail.dataset.fact = name;
     list.append(term, detail);
   }
+  const [grade, word, why] = judged(found);
   const verdict = $("verdict");
-  verdict.dataset.state = found.converged ? "good" : "bad";
-  verdict.querySelector("b").textContent = found.converged ? "Converged" : "Not converged";
-  let why = "";
-  if (found.tol !== undefined) {
-    if (!found.converged) why = "The gap is larger than the tolerance.";
-    else if (found.convex === false) why = "Stationary: this kernel is not positive semi-definite.";
-    else why = `Optimal to within ${format(found.dual_gap)}.`;
-  }
+  verdict.dataset.state = grade;
+  verdict.querySelector("b").textContent = word;
   verdict.querySelector("span").textContent = why;
+}
+
+// Whether an answer is good, in a word and in a sentence.
+export function judged({ converged, tol, convex, dual_gap: gap, objective }) {
+  if (!converged) return ["bad", "Not converged", tol === undefined ? "" : "The gap is larger than the tolerance."];
+  if (tol === undefined) return ["good", "Converged", ""];
+  if (convex === false) return ["wait", "Converged", "Stationary: this kernel is not positive semi-definite."];
+  // A gap means much or little only beside the objective that it bounds.
+  const share = gap === 0 ? 0 : gap / Math.abs(objective);
+  if (share <= SMALL) return ["good", "Converged", `Optimal to within ${format(100 * share)} % of the objective.`];
+  return ["wait", "Converged", `The KKT gap is within the tolerance, but the optimum is known to ${format(100 * share)} % of the objective only.`];
 }
 
 function announce(found) {
   const parts = [`${found.machine} on ${found.n_points} points`];
+  if (!found.converged) parts.push("not converged");
   if (found.n_support !== undefined) parts.push(`${found.n_support} support vectors, KKT gap ${format(found.kkt_gap)}, ${found.n_iter} iterations`);
   if (found.accuracy !== undefined) parts.push(`${(100 * found.accuracy).toFixed(0)} % right`);
   if (found.sizes) parts.push(`clusters of ${found.sizes.join(", ")}`);
@@ -425,23 +436,19 @@ function buildControls() {
   $("machine").onchange = () => {
     state.machine = $("machine").value;
     answer = null;
-    // Regression wants a curve, and classification two classes.
-    const toy = state.machine === "SVR" ? "wave" : "moons";
-    const isClassifier = state.machine === "SVC" || state.machine === "NuSVC";
-    const alone = new Set(state.label).size < 2;
-    if ((state.machine === "SVR" && state.toy !== "wave") || (isClassifier && state.toy === "wave" && alone)) {
-      state.toy = toy;
-      showControls();
-      changed();
-      askToy();
-      return;
-    }
     settingsChanged();
   };
   $("kernel").oninput = () => { state.kernel = $("kernel").value; settingsChanged(); };
   $("probability").onchange = () => { state.probability = $("probability").checked; settingsChanged(); };
   const clamp = (v, low, high, other) => (Number.isFinite(v) ? Math.min(Math.max(Math.round(v), low), high) : other);
-  $("toy").onchange = () => { state.toy = $("toy").value; changed(); askToy(); };
+  $("toy").onchange = () => {
+    state.toy = $("toy").value;
+    // The wave has no classes: it is for regression.
+    if (state.toy === "wave" && ["SVC", "NuSVC"].includes(state.machine)) state.machine = "SVR";
+    showControls();
+    changed();
+    askToy();
+  };
   $("toy-n").onchange = () => { state.toyN = clamp($("toy-n").valueAsNumber, 6, MOST, 120); showControls(); changed(); askToy(); };
   $("toy-classes").onchange = () => { state.toyClasses = clamp($("toy-classes").valueAsNumber, 1, 6, 2); showControls(); changed(); askToy(); };
   $("toy-noise").oninput = () => { state.toyNoise = Number($("toy-noise").value); showControls(); changed(); };

@@ -29,11 +29,19 @@ export function start(link) {
 // Run all solvers on the present points.
 export function open() {
   race = moment = null;
+  clear();
   notice("Running the solvers …");
   connection.ask("solvers", { ...machineFields(), machine: "SVC", ...pointFields() });
 }
 
 export function close() { pause(); }
+
+// Forget what was shown about other points.
+function clear() {
+  $("rules").textContent = $("step-words").textContent = $("step-value").textContent = "";
+  $("race").tBodies[0].textContent = "";
+  $("step").value = $("step").max = 0;
+}
 
 function notice(text) {
   $("solver-notice").hidden = !text;
@@ -160,13 +168,14 @@ function picture() {
 }
 
 function drawCharts() {
-  if (!race || $("solvers").hidden) return;
+  if ($("solvers").hidden) return;
   const gaps = [], objectives = [];
+  const solvers = race?.solvers || [];
   let best = Infinity;
-  for (const s of race.solvers) for (const v of race.arrays[`${s.rule}_objective`]) best = Math.min(best, v);
+  for (const s of solvers) for (const v of race.arrays[`${s.rule}_objective`]) best = Math.min(best, v);
   const spread = Math.abs(best) || 1;
   let mark = step;
-  for (const s of race.solvers) {
+  for (const s of solvers) {
     const gap = race.arrays[`${s.rule}_gap`], objective = race.arrays[`${s.rule}_objective`];
     // Rounds of working sets are drawn by the pair steps that they are made of.
     const each = s.steps ? s.pair_steps / s.steps : 1;
@@ -176,8 +185,9 @@ function drawCharts() {
     gaps.push({ ...style, y: gap });
     objectives.push({ ...style, y: Float32Array.from(objective, (v) => Math.max(v - best, 1e-6 * spread)) });
   }
-  chart($("gap-chart"), gaps, { log: true, logX: true, mark });
-  chart($("objective-chart"), objectives, { log: true, logX: true, mark });
+  const options = { log: true, logX: true, mark: race ? mark : null };
+  chart($("gap-chart"), gaps, options);
+  chart($("objective-chart"), objectives, options);
 }
 
 export function render() {

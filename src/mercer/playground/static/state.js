@@ -41,10 +41,11 @@ function packPoints() {
   });
   return toBase64(new Uint8Array(view.buffer));
 }
-function unpackPoints(text) {
+function unpackPoints(text, count) {
   const bytes = fromBase64(text);
   const view = new DataView(bytes.buffer);
-  const n = Math.min(Math.floor(bytes.length / 5), MOST_POINTS);
+  const n = bytes.length / 5;
+  if (n !== (count ?? Math.floor(n)) || n > MOST_POINTS) throw new Error("the points are not complete");
   const x = [], y = [], label = [];
   for (let k = 0; k < n; k += 1) {
     x.push(view.getInt16(5 * k) / 1000);
@@ -57,25 +58,28 @@ function unpackPoints(text) {
 export function toHash() {
   const changed = {};
   for (const [name, value] of Object.entries(DEFAULTS)) if (state[name] !== value) changed[name] = state[name];
-  const settings = toBase64(new TextEncoder().encode(JSON.stringify(changed)));
+  const found = { ...changed, points: state.x.length };
+  const settings = toBase64(new TextEncoder().encode(JSON.stringify(found)));
   return `#${settings}.${packPoints()}`;
 }
 
-// Take over what an address says; return whether it has points. What is not of the
-// right type is left alone, and the server checks all values again.
+// Take over what an address says; return whether it has points, or null if it is not
+// complete. What is not of the right type is left alone, and the server checks all values
+// again.
 export function fromHash(hash) {
-  const [settings, points] = hash.replace(/^#/, "").split(".");
-  if (points === undefined) return false;
+  const [settings, packed] = hash.replace(/^#/, "").split(".");
+  if (!settings || document.getElementById(hash.slice(1))) return false;
   try {
     const found = JSON.parse(new TextDecoder().decode(fromBase64(settings)));
+    const points = unpackPoints(packed, found.points);
     for (const [name, value] of Object.entries(DEFAULTS)) {
       const given = found[name];
       state[name] = typeof given === typeof value && (typeof given !== "number" || Number.isFinite(given)) ? given : value;
     }
-    Object.assign(state, unpackPoints(points));
+    Object.assign(state, points);
     return true;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -12,6 +12,7 @@ const WINDOW = 50;
 const RESOLUTION = 56;
 
 let connection, playing = false, latest = null, awaited = false, queued = 0, timer = null;
+let begunWith = null; // the settings that the server has begun the stream with
 let samples = [], wrong = {}, history = {};
 const visible = new Set(KEYS);
 let first = "lasvm";
@@ -22,6 +23,7 @@ export function start(link) {
   connection.on("stream", receive);
   connection.on("error:stream-step", refuse);
   connection.on("error:stream-start", refuse);
+  connection.onOpen.push(() => { begunWith = null; });
   const box = $("learners");
   for (const key of KEYS) {
     const label = document.createElement("label");
@@ -56,18 +58,27 @@ export function showControls() {
   for (const line of $("learners").querySelectorAll("i")) line.style.background = colour(line.dataset.colour);
 }
 
-export function open() { showControls(); reset(); }
+const settings = () => ({ ...machineFields(), concept: state.concept, flip: state.flip, budget: state.budget });
+
+// Go on with the stream, unless its settings have changed in the meantime.
+export function open() {
+  showControls();
+  if (JSON.stringify(settings()) !== begunWith) reset();
+}
 export function close() { pause(); }
 
 function reset() {
   latest = null;
+  begunWith = JSON.stringify(settings());
   samples = [];
   wrong = Object.fromEntries(KEYS.map((k) => [k, []]));
   history = Object.fromEntries(KEYS.map((k) => [k, { x: [], mistakes: [], held: [], removed: [] }]));
   awaited = false;
   queued = 0;
   $("stream-notice").hidden = true;
-  connection.ask("stream-start", { ...machineFields(), concept: state.concept, flip: state.flip, budget: state.budget });
+  $("stream-says").textContent = "";
+  connection.ask("stream-start", settings());
+  showPlay();
   showTable();
   render();
 }
@@ -81,13 +92,16 @@ function refuse(found) {
 
 function play() {
   playing = true;
-  $("stream-play").textContent = "Pause";
+  showPlay();
   next();
 }
 function pause() {
   playing = false;
   clearTimeout(timer);
-  $("stream-play").textContent = latest ? "Continue" : "Start";
+  showPlay();
+}
+function showPlay() {
+  $("stream-play").textContent = playing ? "Pause" : latest ? "Continue" : "Start";
 }
 
 // The next samples are asked for when the last ones have been shown.

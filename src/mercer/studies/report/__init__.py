@@ -1,6 +1,0 @@
-"""Running studies, storing their results, and the page that shows them."""
-
-from mercer.studies.report.outcomes import Report, StudyReport
-from mercer.studies.report.running import run_studies
-
-__all__ = ["Report", "StudyReport", "run_studies"]

@@ -1,9 +1,0 @@
-"""Four kernels and their combinations on MNIST and CIFAR-10."""
-
-from mercer.studies.study import Study
-from mercer.studies.svm_from_scratch.protocol import STATEMENT
-from mercer.studies.svm_from_scratch.steps import make_steps
-
-__all__ = ["STUDY"]
-
-STUDY = Study(**STATEMENT, steps=make_steps)

@@ -1,9 +1,0 @@
-"""The digits 3 and 8 by three kernels, tuned on validation images only."""
-
-from mercer.studies.study import Study
-from mercer.studies.three_vs_eight.protocol import STATEMENT
-from mercer.studies.three_vs_eight.steps import make_steps
-
-__all__ = ["STUDY"]
-
-STUDY = Study(**STATEMENT, steps=make_steps)
