@@ -40,7 +40,12 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
+from mercer.runtime.validation import (
+    fit_method,
+    like,
+    stores_parameters,
+    takes_card_arrays,
+)
 
 __all__ = ["KernelPCA"]
 
@@ -396,7 +401,6 @@ class KernelPCA(
     def _coordinates(self) -> NDArray:
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
-    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None) -> NDArray:
         """Find the components, and return the coordinates of the samples.
 
@@ -409,7 +413,7 @@ class KernelPCA(
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X)._coordinates()
+        return like(X, self.fit(X)._coordinates())
 
     @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
