@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: run test test-all lint bench bench-tables package docs clean
+.PHONY: run test test-ci test-all lint bench bench-tables package docs clean
 
 run: $(VENV)/.run
 	$(BIN)/python -m studies --out report $(ARGS)
@@ -15,6 +15,11 @@ test: $(VENV)/.test lint
 
 test-all: $(VENV)/.test lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --hypothesis-profile=varied
+
+# The slow tests that `.ci/run` adds to `make test`: scikit-learn's own suites, parity on
+# real data, random problems.
+test-ci: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist load -m ci
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -38,8 +38,6 @@ CLASSES = {
     "scikit-learn-intelex": "sklearnex.svm",
     "scikit-learn": "sklearn.svm",
 }
-# Fits and predictions of scikit-learn take minutes together, and vary little.
-REPEATS = {"scikit-learn": 1}
 
 
 class Problem(NamedTuple):
@@ -175,7 +173,7 @@ def _measured(job: dict[str, Any], problem: Problem) -> dict[str, Any]:
         claim_memory()
     fits: list[float] = []
     predictions: list[float] = []
-    repeats = min(job["repeats"], REPEATS.get(job["peer"], job["repeats"]))
+    repeats = job["repeats"]
     # The first whole run only warms up, unless it is the only one: large problems go
     # through code that a few samples do not reach.
     while len(fits) < repeats + (repeats > 1):
@@ -185,9 +183,7 @@ def _measured(job: dict[str, Any], problem: Problem) -> dict[str, Any]:
         predicted = model.predict(data.X_test)
         predictions.append(time.perf_counter() - fitted)
         fits.append(fitted - started)
-        # Mercer may compile in the first run.
-        may_count = job["peer"] != "mercer" or len(fits) > 1
-        if may_count and fits[-1] + predictions[-1] > SLOW_SECONDS:
+        if len(fits) > 1 and fits[-1] + predictions[-1] > SLOW_SECONDS:
             break
     peak = peak_mb()
     counted = slice(1, None) if len(fits) > 1 else slice(None)

@@ -277,11 +277,17 @@ class Pairs:
 
     def predict(self, K_new: NDArray | list[NDArray]) -> NDArray:
         """Return the class with most votes; ``K_new`` has a column per sample."""
-        n = len(K_new if self.weights is None else K_new[0])
-        votes = np.zeros((n, len(self.classes)), dtype=int)
-        for k, (low, high, rows, program) in enumerate(self.runs):
-            part = self._part(K_new, k, np.ix_(np.arange(n), rows))
-            wins = program.decide(part) >= 0
+        parts = [np.asarray(K_new)] if self.weights is None else K_new
+        coefficients = np.zeros((parts[0].shape[1], len(self.runs)), parts[0].dtype)
+        for k, (_, _, rows, program) in enumerate(self.runs):
+            coefficients[rows, k] = program.alpha * program.y
+        values = np.array([program.b[0] for _, _, _, program in self.runs])
+        for k, part in enumerate(parts):
+            share = 1.0 if self.weights is None else self.weights[:, k]
+            values = values + (part @ coefficients) * share
+        votes = np.zeros((len(values), len(self.classes)), dtype=int)
+        for k, (low, high, _, _) in enumerate(self.runs):
+            wins = values[:, k] >= 0
             votes[wins, np.searchsorted(self.classes, high)] += 1
             votes[~wins, np.searchsorted(self.classes, low)] += 1
         return self.classes[votes.argmax(axis=1)]

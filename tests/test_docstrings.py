@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +83,19 @@ def is_tuple(thing):
 
 def test_everything_public_is_explained():
     assert [name for name, thing in THINGS.items() if not inspect.getdoc(thing)] == []
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "mercer.dask"])
+def test_everything_public_is_in_the_reference(package):
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    listed = set(re.findall(r"\w+", page))
+    module = ast.parse(Path(importlib.util.find_spec(package).origin).read_text())
+    (names,) = (
+        ast.literal_eval(line.value)
+        for line in module.body
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "__all__"
+    )
+    assert set(names) - listed == set()
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "mercer.dask"])

@@ -56,6 +56,7 @@ def run_suite(module, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SUITES)
 def test_suite_of_scikit_learn(name, tmp_path):
     suite = SUITES[name]

@@ -69,7 +69,13 @@ class Run:
 
     def foot(self, *sentences: str) -> str:
         runs = max(facts.get("repeats", 0) for facts in self.results)
-        start = f"{place_of(self.results[0])}; medians of up to {runs} warm runs."
+        once = {f["peer"] for f in self.results if f.get("repeats") == 1}
+        start = (
+            f"{place_of(self.results[0])}; medians of up to {runs} runs, after one "
+            "that warms up and does not count."
+        )
+        if once:
+            start += f" Those of {' and '.join(sorted(once))} are of its first run."
         return " ".join([start, *sentences])
 
 
@@ -127,7 +133,10 @@ def machine_table(results: list[Facts]) -> str:
         told += f" and, from the next column of Mercer on, on {_cores(many).lower()}"
     told += "; below 1 is faster."
     if any(facts["status"] == "too long" for facts in results):
-        told += ' "Too long" would be more than a minute and a half.'
+        told += (
+            ' "Too long" was not measured: judging by fewer samples, the fit and the '
+            "predictions together would take more than a minute and a half."
+        )
     return grid(lines) + "\n\n" + run.foot(told)
 
 
@@ -195,7 +204,7 @@ def quality_table(results: list[Facts]) -> str:
 def card_table(results: list[Facts]) -> str:
     """Return the processor and the card beside each other, piece of work by piece."""
     heads = ["", "processor", "card", "KKT gap: processor", "card"]
-    heads += ["objectives differ by", "predictions that differ", "memory of the card"]
+    heads += ["objectives differ by", "memory of the card"]
     lines, runs = [heads], 0
     for facts in results:
         for work, (here, there) in _works(facts).items():
@@ -208,7 +217,6 @@ def card_table(results: list[Facts]) -> str:
                     seconds(there["seconds"]) + ratio,
                     *(f"{d['gap']:.0e}" if "gap" in d else "–" for d in (here, there)),
                     _difference(here, there),
-                    str(there.get("predictions that differ", "–")),
                     f"{there['megabytes of the card']:,.0f} MB",
                 ]
             )

@@ -262,10 +262,10 @@ def online_machines(run: Run) -> Iterator[Item]:
     same = 100 * float(np.mean(by_one == by_two))
     yield Finding(
         "The two approaches, online SMO and LASVM, are very similar.",
-        same >= 99,
+        same >= 98,
         f"After {len(y):,} samples both give the same answer for {same:.1f} % of the "
         "test samples.",
-        "At least 99 % counts as very similar.",
+        "At least 98 % counts: two points, as above, are two standard errors.",
         "online similar",
     )
 

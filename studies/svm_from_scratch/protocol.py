@@ -84,7 +84,8 @@ STATEMENT: dict[str, Any] = {
         "Ablations vary C and γ over 2⁰ … 2⁻⁷, ε over 1e-3 … 1e-6, d over 1 … 5 and r "
         "over −1 … 1. The other parameters have their tuned values and the exact "
         "solver, and in a second curve scikit-learn's default values and the printed "
-        "program, because the report does not give its defaults. The captions say how "
+        "program, because the report does not give its defaults; for the polynomial "
+        "kernel also r = 1. The captions say how "
         "many training images there are.",
         "The curve of convergence has scikit-learn's default parameters, because the "
         "report does not give its own.",

@@ -8,7 +8,7 @@ from mercer import SVC
 from mercer.images import HOG, Deskew
 from real_data import read_data
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.ci]
 
 
 def accuracy(features, data, n, factor):

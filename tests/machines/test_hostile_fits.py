@@ -17,7 +17,7 @@ def test_whatever_the_data(machine):
 
 
 @pytest.mark.slow
-@pytest.mark.net
+@pytest.mark.ci
 def test_whatever_the_data_for_long():
     assert not run_many(first=10**6, count=2000)
 

@@ -9,6 +9,7 @@ from certificate import certify, kernel_matrix
 from mercer import SVC
 from real_data import read_data
 
+ON_ALL_DATA = [pytest.mark.slow, pytest.mark.ci]
 KERNELS = {
     "linear": ({"kernel": "linear"}, ("linear", {})),
     "rbf": (
@@ -159,7 +160,7 @@ def test_mnist_ten_classes(ten_classes, solver):
 
 
 @pytest.mark.parametrize(("name", "C", "gamma"), [("a9a", 1, 0.05), ("ijcnn1", 10, 1)])
-@pytest.mark.parametrize("n", [2500, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [2500, pytest.param(None, marks=ON_ALL_DATA)])
 def test_low_dimensional(name, C, gamma, n):
     data = read_data(name)
     X, y = data["x_train"][:n].astype(np.float32), data["y_train"][:n]

@@ -262,7 +262,9 @@ def test_one_dimensional_samples_are_refused(name, kind):
     X, y = data(name, 0)
     column = np.asarray(X).reshape(len(X), -1)[:, 0]
     flat = {"list": column.tolist(), "array": column, "Series": pd.Series(column)}[kind]
-    refused = pytest.raises(ValueError, match="Reshape your data|Pass a DataFrame|images")
+    refused = pytest.raises(
+        ValueError, match=r"Reshape your data|Pass a DataFrame|images"
+    )
     with refused:
         clone(ESTIMATORS[name]).fit(flat, y)
     model = clone(ESTIMATORS[name]).fit(X, y)

@@ -290,6 +290,7 @@ def test_searches_are_estimators_like_others(digits):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 def test_mnist_scores_are_those_of_scikit_learn(mnist):
     X, y = mnist[0][:1000], mnist[1][:1000]
     grid = {"C": [0.1, 1, 10], "gamma": [0.005, 0.02]}

@@ -95,7 +95,8 @@ def test_machines_from_scratch(quick_run):
         assert set(row.values) == {*scratch_protocol.KERNELS, "test"}
     assert list(rows(quick_run, name, "efficiency")) == kernels
     ablations = rows(quick_run, name, "ablation")
-    assert len(ablations) == 2 * sum(map(len, scratch_protocol.ABLATIONS.values()))
+    # Tuned and at defaults; for the polynomial kernel also with r = 1.
+    assert len(ablations) == 2 * sum(map(len, scratch_protocol.ABLATIONS.values())) + 2
     assert all("; 100 images" in label for label in ablations)
     drawn = set(figures(quick_run, name))
     assert {"clouds", "convergence", "efficiency"} <= drawn

@@ -46,8 +46,6 @@ class DaskSVC(OnCluster, SVC):
         Megabytes for kernel values on each worker; "auto" is at most a quarter of the
         worker's memory.
     max_iter : as in :class:`~mercer.SVC`
-    shrinking : bool, default=True
-        Has no effect here: a working set is small.
     decision_function_shape, break_ties : as in :class:`~mercer.SVC`
     n_jobs : int, default=None
         Number of threads of each worker and of the driver; None means as many as the
@@ -112,7 +110,7 @@ class DaskSVC(OnCluster, SVC):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters_of(SVC, "device")
+    @stores_parameters_of(SVC, "device", "shrinking")
     def __init__(
         self,
         *,
@@ -151,7 +149,7 @@ class DaskSVR(OnCluster, SVR):
         Penalty of errors beyond the tube.
     epsilon : float, default=0.1
         Half the width of the tube.
-    solver, tol, cache_size, max_iter, shrinking, n_jobs : as in :class:`DaskSVC`
+    solver, tol, cache_size, max_iter, n_jobs : as in :class:`DaskSVC`
     verbose : as in :class:`DaskSVC`
     random_state : int, RandomState instance or None, default=None
         Has no effect here.
@@ -176,7 +174,7 @@ class DaskSVR(OnCluster, SVR):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters_of(SVR, "device")
+    @stores_parameters_of(SVR, "device", "shrinking")
     def __init__(
         self,
         *,
@@ -202,7 +200,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
     nu : float, default=0.5
         An upper bound of the share of outliers, and a lower bound of the share of
         support vectors.
-    solver, tol, cache_size, max_iter, shrinking, n_jobs : as in :class:`DaskSVC`
+    solver, tol, cache_size, max_iter, n_jobs : as in :class:`DaskSVC`
     verbose : as in :class:`DaskSVC`
     random_state : int, RandomState instance or None, default=None
         Has no effect here.
@@ -227,7 +225,7 @@ class DaskOneClassSVM(OnCluster, OneClassSVM):
         **OnCluster._own_constraints,
     }
 
-    @stores_parameters_of(OneClassSVM, "device")
+    @stores_parameters_of(OneClassSVM, "device", "shrinking")
     def __init__(
         self,
         *,

@@ -91,8 +91,8 @@ def fit_method(fit: Callable) -> Callable:
     @wraps(fit)
     def fitting(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         found = _on_their_device(checked, self, X, *args, **kwargs)
-        if found is not self:
-            vars(self).update(vars(found), device=self.device)
+        if found is not self:  # it was fitted on a card
+            self.__dict__ = {**vars(found), "device": self.device}
         return self
 
     return all_or_nothing(fitting)

@@ -27,7 +27,12 @@ def sizes(sets=SETS):
     """Return each set with a quick size, and with a slow one."""
     quick = [pytest.param(name, QUICK[name], id=f"{name}-quick") for name in sets]
     return quick + [
-        pytest.param(name, LARGE[name], id=f"{name}-large", marks=pytest.mark.slow)
+        pytest.param(
+            name,
+            LARGE[name],
+            id=f"{name}-large",
+            marks=[pytest.mark.slow, pytest.mark.ci],
+        )
         for name in sets
     ]
 

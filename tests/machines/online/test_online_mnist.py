@@ -30,6 +30,7 @@ def assert_near_the_batch(model, batch, X, y):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 def test_three_against_eight(digits):
     X, y, X_test, y_test = digits
     rows, tests = np.isin(y, (3, 8)), np.isin(y_test, (3, 8))
@@ -45,6 +46,7 @@ def test_three_against_eight(digits):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 def test_ten_digits(digits):
     X, y, X_test, y_test = digits
     batch = SVC(**SETTING, multiclass="ovr").fit(X[:10_000], y[:10_000])
@@ -53,6 +55,7 @@ def test_ten_digits(digits):
 
 
 @pytest.mark.slow
+@pytest.mark.ci
 def test_a_long_stream_on_a_budget():
     data = read_data("ijcnn1")
     X = np.vstack([data["x_train"], data["x_test"]])[:100_000].astype(np.float32)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.core.problem import Solution, is_feasible
@@ -238,11 +237,7 @@ class MultiKernelMachine(KernelMachine):
         step = plan.per_machine
         solutions: list[Any] = [None] * len(plan.specs)
         found, verdicts = [], []
-        settings = Settings(
-            tol=self.tol,
-            cache_size=self.cache_size,
-            seed=check_random_state(self.random_state).randint(2**31 - 1),
-        )
+        settings = Settings(tol=self.tol, cache_size=self.cache_size)
         for part in split(store, plan, self._is_shared()):
             problem = JointProblem(
                 part.store, part.specs, self._ball(), settings, progress

@@ -43,8 +43,6 @@ class MKLRegressor(MultiKernelMachine, KernelRegressor):
         Half the width of the tube within which errors are not penalised.
     degree, gamma, coef0, tol, cache_size : as in :class:`~mercer.MKLClassifier`
     max_iter, n_jobs, device, verbose : as in :class:`~mercer.MKLClassifier`
-    random_state : int, RandomState instance or None, default=None
-        It has no effect: it is there because ``MKLClassifier`` has it.
 
     Attributes
     ----------
@@ -131,7 +129,6 @@ class MKLRegressor(MultiKernelMachine, KernelRegressor):
         n_jobs: int | None = None,
         device: str = "cpu",
         verbose: bool | int = False,
-        random_state: Any = None,
     ): ...
 
     def _problem(self, targets: NDArray, weight: NDArray) -> DualProblem:
