@@ -24,6 +24,15 @@ def rng():
 
 
 @pytest.fixture
+def array_api(monkeypatch):
+    """Let scikit-learn check dispatch by arrays; it skips that without this variable.
+
+    The variable is not set for all tests: most users of SciPy do not set it either.
+    """
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+
+
+@pytest.fixture
 def the_long_way(monkeypatch):
     """Let small problems be solved as large ones are."""
     monkeypatch.setattr("mercer.engines.cpu.small.MOST_SAMPLES", 0)

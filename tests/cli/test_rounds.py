@@ -254,11 +254,13 @@ def test_a_round_of_regression(tmp_path, machine):
     folder = tmp_path / "report"
     report = call_json("evaluate", model, data, "--out", folder)
     assert report["r2"] > 0.99
-    assert report["mae"] <= report["rmse"] < 0.2
+    # NuSVR finds the width of its tube, and these values lie on a plane.
+    width = 1e-6 if machine == "nusvr" else 0.1 + 1e-6
+    assert report["mae"] <= report["rmse"] <= width
     assert (folder / "prediction.png").exists()
     data.write_text("\n".join(row.rsplit(",", 1)[0] for row in rows))
     values = call("predict", model, data).stdout.split()[1:]
-    np.testing.assert_allclose(np.array(values, float), z, atol=0.5)
+    np.testing.assert_allclose(np.array(values, float), z, atol=width)
 
 
 @pytest.mark.parametrize("machine", ["oneclass", "svdd"])

@@ -46,15 +46,21 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("as_sparse", [False, True])
+def takes_sparse(name):
+    kind, given = MODELS[name]
+    tags = kind(**given).__sklearn_tags__()
+    return tags.input_tags.sparse and "fit_inverse_transform" not in given
+
+
+@pytest.mark.parametrize(
+    ("name", "as_sparse"),
+    [(name, False) for name in MODELS]
+    + [(name, True) for name in MODELS if takes_sparse(name)],
+)
 def test_sound_models_pass(name, as_sparse, tmp_path):
     kind, given = MODELS[name]
     X, y = toy_data()
     if as_sparse:
-        tags = kind(**given).__sklearn_tags__()
-        if not tags.input_tags.sparse or "inverse" in str(given):
-            return
         X = sparse.csr_array(X)
     if kind.__module__.startswith("mercer.images"):
         X = np.random.default_rng(0).random((12, 16, 16))
@@ -77,9 +83,11 @@ def test_models_on_matrices_pass(tmp_path):
         method = "transform" if kind is mercer.KernelPCA else "predict"
         found = [getattr(m, method)(K) for m in (model, again)]
         np.testing.assert_array_equal(*found)
-    model = mercer.MKLClassifier(kernels="precomputed").fit(np.stack([K, K**2]), y)
+    both = np.stack([K, K**2])
+    model = mercer.MKLClassifier(kernels="precomputed").fit(both, y)
     mercer.save(model, tmp_path / "m")
-    assert mercer.load(tmp_path / "m").score(np.stack([K, K**2]), y) > 0.5
+    found = [m.predict(both) for m in (model, mercer.load(tmp_path / "m"))]
+    np.testing.assert_array_equal(*found)
 
 
 def with_nan(value):
@@ -92,16 +100,21 @@ def with_less(value):
     return value[:-1]
 
 
-def with_large(value):
-    value = value.copy()
-    value.flat[0] = 10**6
-    return value
+def with_first(number):
+    """Return a change of whole numbers; of indices, the limits matter most."""
+
+    def change(value):
+        value = value.copy()
+        value.flat[0] = number
+        return value
+
+    return change
 
 
 DAMAGE = [
     ("KMeans", "cluster_centers_", with_nan),
     ("KMeans", "cluster_centers_", lambda v: v[:, :-1]),
-    ("KMeans", "labels_", with_large),
+    ("KMeans", "labels_", with_first(8)),
     ("PCA", "components_", with_nan),
     ("PCA", "mean_", with_less),
     ("PCA", "explained_variance_", with_less),
@@ -126,8 +139,8 @@ DAMAGE = [
     ("SVC of rests", "code_", lambda v: v[:, :-1]),
     ("SVC of rests", "code_", lambda v: v * 7),
     ("SVC of codes", "_means", with_nan),
-    ("SVC", "support_", with_large),
-    ("SVC", "support_", lambda v: v - 100),
+    ("SVC", "support_", with_first(60)),
+    ("SVC", "support_", with_first(-1)),
     ("SVC", "n_features_in_", lambda _: 3.0),
     ("NuSVC", "dual_coef_", with_nan),
     ("NuSVC", "n_support_", lambda v: v + 1),
@@ -136,7 +149,7 @@ DAMAGE = [
     ("NuSVR", "support_vectors_", with_nan),
     ("OneClassSVM", "offset_", with_nan),
     ("SVDD", "radius_", lambda _: np.nan),
-    ("SVDD", "outliers_", lambda _: np.array([10**6])),
+    ("SVDD", "outliers_", lambda _: np.array([60])),
     ("MKLClassifier", "weights_", with_nan),
     ("MKLClassifier", "weights_", lambda v: -v),
     ("MKLRegressor", "weights_", with_less),

@@ -1,9 +1,12 @@
 """Linear machines in files: LIBLINEAR's format, scikit-learn, Mercer's own."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn import svm
+from sklearn.datasets import dump_svmlight_file
 
 import mercer
 from mercer import LinearSVC, LinearSVR, export_liblinear
@@ -15,6 +18,23 @@ CLASSIFIERS = {
     "joint": (LinearSVC(multi_class="crammer_singer", max_iter=5000), 3),
     "joint, two": (LinearSVC(multi_class="crammer_singer"), 2),
 }
+
+
+@pytest.fixture(scope="module")
+def program():
+    found = shutil.which("liblinear-predict")
+    if not found:
+        pytest.skip("liblinear-predict is not there (Debian's liblinear-tools has it)")
+    return found
+
+
+def by_program(program, path, X):
+    """Return what LIBLINEAR's own program predicts."""
+    test, out = path.with_suffix(".test"), path.with_suffix(".out")
+    dump_svmlight_file(X, np.zeros(len(X)), str(test), zero_based=False)
+    command = [program, str(test), str(path), str(out)]
+    subprocess.run(command, check=True, capture_output=True)
+    return np.loadtxt(out)
 
 
 def samples(n_classes, rng):
@@ -50,11 +70,29 @@ def test_classifiers_in_the_format_of_liblinear(name, tmp_path, rng):
     model.fit(X, y)
     export_liblinear(model, tmp_path / "model")
     assert (predict(tmp_path / "model", X) == model.predict(X)).all()
-    # LIBLINEAR itself reads it, where it is installed.
-    liblinear = pytest.importorskip("liblinear.liblinearutil")
-    theirs = liblinear.load_model(str(tmp_path / "model"))
-    labels, _, _ = liblinear.predict([], sparse.csr_matrix(X), theirs, "-q")
-    assert (np.array(labels) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_the_program_predicts_the_same_classes(name, program, tmp_path, rng):
+    model, n_classes = CLASSIFIERS[name]
+    X, y = samples(n_classes, rng)
+    export_liblinear(model.fit(X, y), tmp_path / "model")
+    found = by_program(program, tmp_path / "model", X)
+    np.testing.assert_array_equal(found, model.predict(X))
+    assert set(found) == set(y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVR(intercept_scaling=3.0), LinearSVR(loss="squared_epsilon_insensitive")],
+    ids=str,
+)
+def test_the_program_predicts_the_same_values(model, program, tmp_path, rng):
+    X = rng.standard_normal((50, 3))
+    export_liblinear(model.fit(X, X[:, 0] + 1.0), tmp_path / "model")
+    found = by_program(program, tmp_path / "model", X)
+    # The program prints six digits.
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-5, atol=1e-6)
 
 
 def test_regression_in_the_format_of_liblinear(tmp_path, rng):

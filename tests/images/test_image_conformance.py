@@ -41,6 +41,7 @@ CLASSIFIERS = [
 KINDS = [getattr(images, name) for name in images.__all__]
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks([*TRANSFORMERS, *CLASSIFIERS])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -134,8 +134,13 @@ def test_views_keep_their_names(digits):
 def test_colour(rng):
     X = rng.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
     y = np.arange(40) % 2
-    model = VirtualSVC(make_pipeline(HOG(4, 2), SVC()), n_copies=2, random_state=0)
-    assert model.fit(X, y).predict(X).shape == (40,)
+    steps = make_pipeline(HOG(4, 2), SVC())
+    model = VirtualSVC(steps, DISTORTION, 2, "all", random_state=0).fit(X, y)
+    F = HOG(4, 2).fit_transform(joined_by_hand(X, np.arange(40), 2, 0))
+    expected = SVC().fit(F, np.tile(y, 3)).decision_function(F[:40])
+    assert_array_equal(model.decision_function(X), expected)
+    grey = X.mean(axis=-1, keepdims=True).astype(np.uint8).repeat(3, axis=-1)
+    assert abs(model.decision_function(grey) - expected).max() > 0.1
 
 
 def test_weights_belong_to_samples_and_copies(digits):

@@ -31,6 +31,7 @@ def expected(model):
     return found
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         *(machine() for machine in MACHINES),

@@ -22,6 +22,7 @@ def expected(model):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         *(
@@ -35,4 +36,7 @@ def expected(model):
     expected_failed_checks=expected,
 )
 def test_scikit_learn_checks_on_a_card(estimator, check, cuda):
+    if isinstance(estimator, KernelPCA) and "array_api" in str(check):
+        # This check asks for the inverse, and scikit-learn sets this for its own.
+        estimator.set_params(fit_inverse_transform=True)
     check(estimator)

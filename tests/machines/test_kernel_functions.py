@@ -1,6 +1,7 @@
 """A function as kernel means the same in all estimators."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from mercer import (
     OnlineSVC,
     PassiveAggressiveClassifier,
 )
+from mercer.engines.cpu import tiles
 from mercer.kernels import RBF, Custom, Pairwise
 
 MACHINES = {
@@ -97,23 +99,26 @@ def test_a_function_is_its_kernel(name, form):
 
 
 @every_estimator
-def test_one_thread_at_a_time(name):
-    busy = threading.Lock()
+def test_one_thread_at_a_time(name, monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_VALUES", 1)
+    busy, calls = threading.Lock(), []
 
     def careful(A, B):
         assert busy.acquire(blocking=False), "the function is called from two threads"
         try:
+            time.sleep(1e-4)  # lets other threads run
+            calls.append(A.shape)
             return gaussian(A, B)
         finally:
             busy.release()
 
     X, y = samples(name, 600)
-    model = with_kernel(name, careful)
+    # As a part of a sum, a function is called tile by tile.
+    model = with_kernel(name, Custom(careful) + RBF(0.1))
     if "n_jobs" in model.get_params():
         model.set_params(n_jobs=4)
-    if name == "KernelPCA":
-        model.set_params(fit_inverse_transform=False)
     values(model.fit(X, y), X)
+    assert len(calls) > 10
 
 
 @every_estimator

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of the estimators that learn from streams."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import OnlineSVC, PassiveAggressiveClassifier
@@ -23,6 +24,7 @@ def expected(model):
     return dict.fromkeys(WEIGHTS, SCALE) if model.gamma == "scale" else {}
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         OnlineSVC(),

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of components and clusters."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import PCA, KernelKMeans, KernelPCA, KMeans
@@ -18,6 +19,7 @@ def expected(model):
     return dict.fromkeys(WEIGHTS, DRAWN) if is_drawn else {}
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         PCA(),
@@ -31,4 +33,7 @@ def expected(model):
     expected_failed_checks=expected,
 )
 def test_scikit_learn_checks_parts(estimator, check):
+    if isinstance(estimator, KernelPCA) and "array_api" in str(check):
+        # This check asks for the inverse, and scikit-learn sets this for its own.
+        estimator.set_params(fit_inverse_transform=True)
     check(estimator)

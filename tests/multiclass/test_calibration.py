@@ -181,8 +181,15 @@ def test_normalise():
 
 def test_decision_values_next_to_nothing():
     decisions = 1e-310 * np.array([1.0, -1.0, 2.0, -2.0])
-    found = fit_sigmoid(decisions, decisions > 0, np.ones(4))
-    assert np.isfinite(found).all()
+    sides = np.array([True, False, True, True])
+    A, B = fit_sigmoid(decisions, sides, np.ones(4))
+    # The share of the sides is all that there is to learn.
+    expected = fit_sigmoid(np.zeros(4), sides, np.ones(4))
+    assert abs(A * decisions).max() < 1e-300
+    assert pytest.approx(expected.B, rel=1e-9) == B
+    p = Sigmoids(np.array([A]), np.array([B]))(decisions[:, None])
+    # Between 1/3 and 4/5, in the proportion of the sides.
+    np.testing.assert_allclose(p, (3 * 4 / 5 + 1 / 3) / 4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", [SVC, NuSVC])

@@ -1,6 +1,7 @@
 """Messages: what is refused, and how answers are packed."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -104,10 +105,56 @@ anything = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["x", "y", "label"]), anything))
-def test_no_points_get_past_the_checks(message):
-    try:
+@st.composite
+def messages_of_points(draw):
+    """Points as the page sends them; in two of three messages one thing is damaged."""
+    place = st.floats(-6, 6) | st.integers(-6, 6)
+    columns = {"x": place, "y": place, "label": st.integers(0, 5)}
+    n = draw(st.integers(0, 5))
+    message = {
+        name: draw(st.lists(values, min_size=n, max_size=n))
+        for name, values in columns.items()
+    }
+    damage = draw(st.sampled_from(["none", "value", "column"]))
+    name = draw(st.sampled_from([*columns]))
+    if damage == "column":
+        message[name] = draw(anything)
+    elif damage == "value" and n:
+        number = st.floats() | st.integers(-8, 8)
+        message[name][draw(st.integers(0, n - 1))] = draw(number | anything)
+    return message
+
+
+def are_points(message):
+    """Tell by plain loops whether a message has points."""
+    x, y, label = (message[name] for name in ("x", "y", "label"))
+    if not all(isinstance(column, list) for column in (x, y, label)):
+        return False
+    return (
+        len(x) == len(y) == len(label)
+        and all(type(v) in (int, float) for v in [*x, *y, *label])
+        and all(-6 <= v <= 6 for v in [*x, *y])
+        and all(v in range(6) for v in label)
+    )
+
+
+def test_no_points_get_past_the_checks():
+    seen = Counter()
+
+    @given(messages_of_points())
+    def read(message):
+        if not are_points(message):
+            seen["refused"] += 1
+            with pytest.raises(Refusal):
+                messages.points(message)
+            return
+        seen["read" if message["x"] else "empty"] += 1
         X, label = messages.points(message)
-    except Refusal:
-        return
-    assert np.isfinite(X).all() and len(X) == len(label)
+        assert X.shape == (len(message["x"]), 2)
+        assert X[:, 0].tolist() == message["x"]
+        assert X[:, 1].tolist() == message["y"]
+        assert label.tolist() == message["label"]
+
+    read()
+    assert seen["read"] >= 20
+    assert seen["refused"] >= 20

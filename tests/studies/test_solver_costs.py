@@ -1,9 +1,14 @@
 """Claims about solvers are judged by steps, kernel values and time."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+import naive
 from mercer import SVC
+from mercer.core.problem import c_svc
+from mercer.core.textbook import COMPILED, by_rows
 from studies.ecoc_digits import solvers
 from studies.ecoc_digits.solvers import Cost, judge_costs, solve_alike
 
@@ -56,17 +61,40 @@ def test_the_ranking_is_that_of_the_report():
     assert verdicts(costs(**{**order, "WSS2_cached": 1.5}))[3] is False
 
 
+@pytest.mark.parametrize("solver", ["wss1", "wss2"])
 @pytest.mark.parametrize("gamma", [0.0, 0.5])
-def test_solvers_solve_the_problem_of_svc(gamma):
+def test_solvers_solve_the_problem_of_svc(gamma, solver, monkeypatch):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 4)).astype(np.float32)
+    # Products of eighths are exact, in any order of summation.
+    X = (rng.normal(size=(80, 4)) * 8).round().astype(np.float32) / 8
     y = X[:, 0] + 0.3 * rng.normal(size=80) > 0
     model = SVC(kernel="rbf" if gamma else "linear", C=2.0, gamma=gamma or "scale")
-    steps = int(np.sum(model.set_params(solver="wss1").fit(X, y).n_iter_))
-    found = solve_alike("wss1", X, y, 2.0, gamma, True, 0)
+    solutions = []
+
+    def noted(rows, problem, beta, *more):
+        outcome = COMPILED[solver](rows, problem, beta, *more)
+        solutions.append(beta)
+        return outcome
+
+    monkeypatch.setattr(solvers, "COMPILED", {solver: noted})
+    found = solve_alike(solver, X, y, 2.0, gamma, True, 0)
     assert found.converged and found.gap <= 1e-3
-    assert found.steps == pytest.approx(steps, rel=0.3)
-    asked = solve_alike("wss1", X, y, 2.0, gamma, False, 0)
+    model.fit(X, y)
+    signs, (beta,) = np.where(y, 1.0, -1.0), solutions
+    K = naive.block(partial(naive.rbf, gamma=gamma) if gamma else naive.linear, X, X)
+    assert (0 <= beta * signs).all() and (beta * signs <= 2.0).all()
+    assert abs(beta.sum()) < 1e-6
+    objective = 0.5 * beta @ K @ beta - beta @ signs
+    assert objective == pytest.approx(model.objective_[0], rel=1e-5)
+    # The same steps as on rows of the whole matrix.
+    problem = c_svc(signs, np.full(80, 2.0))
+    K, start = K.astype(np.float32), problem.start.copy()
+    steps, _, _ = by_rows(
+        solver, lambda r: K[r], K.diagonal().astype(float), problem, start,
+        np.zeros(80), 1e-3, 10**6, np.zeros(1, dtype=np.uint8),
+    )  # fmt: skip
+    assert found.steps == pytest.approx(steps, rel=0.02)
+    asked = solve_alike(solver, X, y, 2.0, gamma, False, 0)
     assert asked.steps == found.steps
     assert asked.values == 2 * found.steps * len(X) >= found.values
 

@@ -1,5 +1,6 @@
 """scikit-learn's own checks of estimators."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import LinearSVC, LinearSVR
@@ -10,12 +11,18 @@ WEIGHTS = (
 )
 
 
+TOLERANCE = "equal to within tol, which is larger here"
+
+
 def expected(model):
-    if model.tol >= 1e-4:
-        return dict.fromkeys(WEIGHTS, "equal to within tol, which is larger here")
-    return {}
+    if model.tol < 1e-4 or getattr(model, "penalty", "l2") == "l1":
+        return {}  # the last step for an l1 penalty is as exact as numbers are
+    if repr(model) == "LinearSVC()":
+        return {WEIGHTS[1]: TOLERANCE}  # and so is the last one on dense samples
+    return dict.fromkeys(WEIGHTS, TOLERANCE)
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         LinearSVC(),

@@ -51,7 +51,8 @@ def assert_same(found, expected, tol):
         found.objective_, expected.objective_, rtol=0, atol=2 * tol * size
     )
     most = np.max(expected.weights_)
-    np.testing.assert_allclose(found.weights_, expected.weights_, atol=0.02 * most)
+    # The weights are as near as the square root of what the objectives differ by.
+    np.testing.assert_allclose(found.weights_, expected.weights_, atol=3e-4 * most)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +74,14 @@ def assert_same(found, expected, tol):
 )
 def test_classifiers_agree(settings, blobs, sizes, monkeypatch):
     def make():
-        return MKLClassifier(KERNELS, tol=1e-4, **settings)
+        return MKLClassifier(KERNELS, tol=1e-9, **settings)
 
     found, expected = both(make, *blobs, monkeypatch)
     assert sizes
     assert max(sizes) < len(blobs[0])
-    assert_same(found, expected, 1e-4)
+    assert_same(found, expected, 1e-9)
     values = found.decision_function(blobs[0])
-    np.testing.assert_allclose(values, expected.decision_function(blobs[0]), atol=0.05)
+    np.testing.assert_allclose(values, expected.decision_function(blobs[0]), atol=2e-4)
 
 
 def test_certificate_is_that_of_all_samples(blobs, sizes):
@@ -111,11 +112,11 @@ def test_regression_agrees(blobs, sizes, monkeypatch):
     y = np.sin(X[:, 0]) + 0.3 * X[:, 1]
 
     def make():
-        return MKLRegressor(KERNELS, method="group-lasso", epsilon=0.2, tol=1e-4)
+        return MKLRegressor(KERNELS, method="group-lasso", epsilon=0.2, tol=1e-9)
 
     found, expected = both(make, X, y, monkeypatch)
     assert sizes
-    assert_same(found, expected, 1e-4)
+    assert_same(found, expected, 1e-9)
 
 
 def test_where_nearly_all_are_support_vectors_all_come_along(sizes, monkeypatch):
@@ -123,11 +124,11 @@ def test_where_nearly_all_are_support_vectors_all_come_along(sizes, monkeypatch)
     X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
 
     def make():
-        return MKLClassifier(KERNELS, method="group-lasso", tol=1e-4)
+        return MKLClassifier(KERNELS, method="group-lasso", tol=1e-9)
 
     found, expected = both(make, X, y, monkeypatch)
     assert max(sizes) <= 0.6 * len(X)
-    assert_same(found, expected, 1e-4)
+    assert_same(found, expected, 1e-9)
 
 
 @pytest.mark.parametrize("penalty", [None, 3.0])

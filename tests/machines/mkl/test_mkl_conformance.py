@@ -19,6 +19,7 @@ def expected_failures(model):
     return WEIGHTS
 
 
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [MKLClassifier(), MKLRegressor()], expected_failed_checks=expected_failures
 )
@@ -27,6 +28,7 @@ def test_conformance(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("array_api")
 @parametrize_with_checks(
     [
         MKLClassifier(method="group-lasso", multiclass="ovo", weights="per-task"),

@@ -33,9 +33,9 @@ def test_schemes(data, method, multiclass, weights):
     X, _, y, _ = data
     names = np.array(["low", "middle", "high"])[y]
     options = dict(method=method, multiclass=multiclass, weights=weights, C=5.0)
-    model = MKLClassifier(KERNELS, **options).fit(X, names)
+    model = MKLClassifier(KERNELS, **options, tol=1e-6).fit(X, names)
     assert model.converged_
-    assert model.score(X, names) > 0.85
+    assert model.score(X, names) > 0.95
     n_tasks = model.code_.shape[1]
     assert model.kkt_gap_.shape == model.intercept_.shape == (n_tasks,)
     shape = (5,) if weights == "shared" else (n_tasks, 5)
@@ -43,12 +43,12 @@ def test_schemes(data, method, multiclass, weights):
     # The sum itself is the kernel of a plain machine with the same decisions.
     if weights == "shared":
         plain = SVC(
-            C=5.0, kernel=model.kernel_, multiclass=multiclass, tol=1e-5,
+            C=5.0, kernel=model.kernel_, multiclass=multiclass, tol=1e-6,
             decision_function_shape="ovo",
         ).fit(X, names)  # fmt: skip
         model.set_params(decision_function_shape="ovo")
         np.testing.assert_allclose(
-            model.decision_function(X), plain.decision_function(X), atol=0.15
+            model.decision_function(X), plain.decision_function(X), atol=3e-6
         )
 
 
@@ -303,7 +303,9 @@ def test_constant_values(data):
     for method in METHODS:
         model = MKLRegressor(KERNELS, method=method).fit(X, np.full(len(X), 7.0))
         assert model.converged_
-        np.testing.assert_allclose(model.predict(X), 7.0, atol=0.11)
+        # No kernel is needed, and the constant lies in the middle of the tube.
+        assert len(model.support_) == 0
+        np.testing.assert_allclose(model.predict(X), 7.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 5])
