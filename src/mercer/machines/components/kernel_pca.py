@@ -41,6 +41,8 @@ from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
 from mercer.runtime.validation import (
+    QUIET,
+    check_finite,
     fit_method,
     like,
     stores_parameters,
@@ -333,7 +335,9 @@ class KernelPCA(
         values, vectors = found.values[kept], found.vectors[:, kept]
         n = len(vectors)
         trace = found.trace if found.trace > 0 else 1.0
-        self.eigenvalues_ = values.astype(dtype)
+        with QUIET:
+            self.eigenvalues_ = values.astype(dtype)
+        check_finite("eigenvalues", self.eigenvalues_)
         self.eigenvectors_ = vectors.astype(dtype)
         self.residuals_ = found.residuals[kept]
         self.explained_variance_ = (values / max(n - 1, 1)).astype(dtype)
