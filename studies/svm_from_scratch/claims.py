@@ -138,7 +138,7 @@ def precision_claims(run: Run) -> Iterator[Item]:
         f"The smallest eigenvalues of the Gram matrix of {len(few)} images, over the "
         "largest: " + ", ".join(f"{k} {v:.1e}" for k, v in lowest.items()) + ".",
         "Eigenvalues below −1e-5 of the largest are negative, beyond rounding.",
-        "Mercer's condition",
+        "positive definite",
     )
     yield _geometry(run)
 

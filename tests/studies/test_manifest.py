@@ -86,6 +86,7 @@ def test_lines_that_items_name_are_there(name):
 OPTIONS = sorted({link.text for name in STUDIES for link, _ in links(name, "option")})
 
 
+@pytest.mark.filterwarnings("ignore:SVC did not converge")
 @pytest.mark.parametrize("expression", OPTIONS)
 def test_options_are_public_and_work(expression):
     call = Call.of(expression)
