@@ -31,7 +31,9 @@ MKL = {"kernels": [RBF(0.1), Linear()], "random_state": 0}
 MODELS = {
     "KernelPCA": KernelPCA(3, kernel="rbf"),
     "KernelPCA, pre-images": KernelPCA(3, kernel="rbf", fit_inverse_transform=True),
-    "KernelPCA, randomized": KernelPCA(3, kernel="poly", eigen_solver="randomized"),
+    "KernelPCA, randomized": KernelPCA(
+        3, kernel="poly", eigen_solver="randomized", random_state=0
+    ),
     "PCA": PCA(3),
     "KMeans": KMeans(5, random_state=0),
     "KernelKMeans": KernelKMeans(5, kernel="rbf", random_state=0),

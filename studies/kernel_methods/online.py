@@ -68,9 +68,9 @@ def machine(variant: str, C: float, kernel: Any = None) -> Any:
     )
 
 
-def steps_of(X: NDArray, y: NDArray, w: NDArray, variant: str, C: float) -> NDArray:
-    """Return τ of the report's updates for samples at the weights w."""
-    loss = np.maximum(0.0, 1.0 - signs(y) * (X @ w))
+def steps_of(X: NDArray, side: NDArray, w: NDArray, variant: str, C: float) -> NDArray:
+    """Return τ of the report's updates at the weights w; ``side`` is −1 or 1."""
+    loss = np.maximum(0.0, 1.0 - side * (X @ w))
     norm = (X**2).sum(axis=1)
     if variant == "pa2":
         return loss / (norm + 0.5 / C)
@@ -94,7 +94,7 @@ def in_groups(
     side = signs(y)
     for k in range(0, len(y), group):
         own = slice(k, k + group)
-        tau = steps_of(X[own], y[own], w, variant, C)
+        tau = steps_of(X[own], side[own], w, variant, C)
         w = w + (tau * side[own]) @ X[own] / len(tau)
     return w
 
@@ -374,7 +374,7 @@ def passive_claims(run: Run) -> Iterator[Item]:
         "C to infinity",
     )
     small, w = 0.01, np.zeros(X.shape[1])
-    taus = {k: steps_of(X, y, w, k, small) for k in ("pa1", "pa2")}
+    taus = {k: steps_of(X, signs(y), w, k, small) for k in ("pa1", "pa2")}
     at_bound = 100 * float(np.mean(taus["pa1"] >= small * (1 - 1e-12)))
     yield Finding(
         "For low C the first relaxation has a threshold.",

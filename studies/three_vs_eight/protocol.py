@@ -115,7 +115,9 @@ STATEMENT: dict[str, Any] = {
             "program, which ends after ten sweeps without a change. “Simplified SMO” "
             "is Mercer’s solver of this name: it ends once the gap is within the "
             "tolerance, too. “Objective lost” is how far the objective is from the "
-            "optimum, as a fraction of it.",
+            "optimum, as a fraction of it. A program that passes over "
+            "moves below 1e-5 may leave a variable that violates by much and could "
+            "move by less: the gap is large then, and hardly any objective is lost.",
         ),
     ),
     "published": PUBLISHED,

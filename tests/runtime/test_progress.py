@@ -124,7 +124,8 @@ def test_early_end(problem, stop_after, kind):
 @pytest.mark.parametrize("solver", ["wss1", "wss2"])
 def test_early_end_between_problems(problem, solver):
     X, y = problem
-    model = SVC(solver=solver).set_callbacks(Recorder(stop_after=1))
+    # Row by row, one problem after the other: there is no room for the whole matrix.
+    model = SVC(solver=solver, cache_size=0.01).set_callbacks(Recorder(stop_after=1))
     with pytest.warns(ConvergenceWarning, match="in 2 of 3 problems"):
         model.fit(X, y)
     assert model.n_iter_[0] > 0

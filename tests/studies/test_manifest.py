@@ -144,8 +144,8 @@ def test_the_page_shows_the_counts_of_the_manifests_and_no_others(quick_run):
     assert found.total == total == sum(found.status.values())
     kinds = Counter(e.kind for s in STUDIES.values() for e in s.manifest)
     assert found.n_numbers == kinds["number"] and found.n_claims == kinds["claim"]
-    assert f"<b>{found.status['shown']} of {total}</b> printed items" in page
-    claims = f"<b>{found.claims['holds']} of {found.n_claims}</b> claims hold"
+    assert f"<b>{found.status['shown']}</b> of {total} printed items" in page
+    claims = f"<b>{found.claims['holds']}</b> of {found.n_claims} claims hold"
     assert claims in page
     for drawing in re.findall(r'<svg class="overview.*?</svg>', page, re.S):
         assert drawing.count("<circle") == found.compared

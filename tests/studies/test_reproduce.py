@@ -325,7 +325,7 @@ def test_the_page_tells_the_three_verdicts_apart(tmp_path, studies):
         ("soft", "not decided"),
     ]
     # Two of the report's sentences are the same claim: items are counted.
-    assert "<b>2 of 4</b> claims hold; 1 do not, 1 are not" in page
+    assert "<b>2</b> of 4 claims hold; 1 do not, 1 are not" in page
     # Each claim is told once.
     claims = ("Surely so.", "Surely not.", "Who knows.", "p = 0.4")
     assert [page.count(claim) for claim in claims] == [1, 1, 1, 1]

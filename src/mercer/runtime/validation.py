@@ -65,11 +65,22 @@ def all_or_nothing(method: Callable) -> Callable:
     assignment.  If it fails or is interrupted, the estimator is what it was before; and
     until it ends, other threads may predict with the old model.  The method may set and
     delete attributes; it must replace their values rather than change them in place.
+
+    Callbacks are told of the estimator itself.  If it has any, the method works on it,
+    and its attributes are put back if the method fails.
     """
 
     @wraps(method)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        draft = _with_state(self, dict(vars(self)))
+        before = dict(vars(self))
+        if before.get("_skl_callbacks"):
+            try:
+                return method(self, *args, **kwargs)
+            except BaseException:
+                # One assignment, so that a second interrupt cannot come in between.
+                self.__dict__ = before
+                raise
+        draft = _with_state(self, before)
         result = method(draft, *args, **kwargs)
         self.__dict__ = vars(draft)
         return self if result is draft else result

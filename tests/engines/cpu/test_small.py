@@ -1,7 +1,6 @@
 """Small work done at once gives what the long way gives, and no more surprises."""
 
 import copy
-import gc
 import pickle
 import threading
 
@@ -202,15 +201,6 @@ class TestExpansion:
         assert len(pickle.dumps(model)) == len(plain)
         for other in (pickle.loads(plain), copy.deepcopy(model)):
             np.testing.assert_array_equal(other.decision_function(X[:3]), expected)
-
-    def test_it_goes_with_its_model(self, samples):
-        model = SVC().fit(*samples)
-        model.predict(samples[0][:1])
-        gc.collect()
-        before = len(machine._DERIVED)
-        del model
-        gc.collect()
-        assert len(machine._DERIVED) == before - 1
 
     def test_several_threads_predict_with_one_model(self, samples):
         X, y = samples

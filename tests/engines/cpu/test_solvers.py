@@ -131,12 +131,12 @@ def test_every_solver_takes_every_machine(solver, name):
 
 @pytest.mark.parametrize("name", ["NuSVC", "NuSVR"])
 def test_a_solver_that_mixes_groups_is_found_out(name, monkeypatch):
-    whole = solving.IN_MEMORY["platt"]
+    whole = solving.COMPILED["platt"]
 
     def mixes(K, problem, *others):
         return whole(K, problem._replace(group=np.zeros_like(problem.group)), *others)
 
-    monkeypatch.setitem(solving.IN_MEMORY, "platt", mixes)
+    monkeypatch.setitem(solving.COMPILED, "platt", mixes)
     message = (
         "1 of 1 problems: the coefficients violate their bounds or the sum of a group "
         "after .* solver='platt' has failed; use solver='auto'"

@@ -250,3 +250,9 @@ def test_new_samples_that_the_kernel_is_not_for(X):
     model = KernelPCA(2, kernel="chi2").fit(np.abs(X[:50]))
     with pytest.raises(ValueError, match="Chi2 is for histograms"):
         model.transform(X)
+
+
+def test_eigenvalues_that_overflow_are_refused():
+    X = 1e4 * np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    with pytest.raises(ValueError, match=r"eigenvalues are not finite: .* Scale X"):
+        KernelPCA(1, kernel="poly", degree=5, gamma=1.0).fit(X)

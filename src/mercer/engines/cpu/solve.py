@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
-from mercer.core.textbook import BY_ROWS, IN_MEMORY, by_rows, held_rows
+from mercer.core.textbook import BY_ROWS, COMPILED, IN_MEMORY, by_rows, held_rows
 from mercer.engines.cpu.certificates import (
     certifying_bytes,
     exact_products,
@@ -293,7 +293,7 @@ def _prepare(
             return
         after_each = None if progress is None else (lambda: progress(tasks))
         todo = [task for task in tasks if not task.is_settled]
-        if isinstance(gram, WholeGram) and solver in ("smo", *IN_MEMORY):
+        if isinstance(gram, WholeGram) and solver in ("smo", *COMPILED):
             room = divide(budget, _copy(gram, tasks, solver), min(len(tasks), WORKERS))
             threads.map(
                 lambda task: _in_memory(
@@ -415,7 +415,7 @@ def _wants_whole(
 ) -> bool:
     """Decide whether to compute the whole matrix; raise an error if that cannot be."""
     n = len(data)
-    if settings.solver in IN_MEMORY:
+    if settings.solver in COMPILED:
         # These solvers work on a copy, unless a task has all samples.
         largest = max((len(task.f) for task in tasks if len(task.f) < n), default=0)
         values = n * n + largest * largest
@@ -431,6 +431,8 @@ def _wants_whole(
                 "cache_size, or use solver='decompose'."
             )
         return True
+    if settings.solver in BY_ROWS:  # they need few rows of many samples
+        return needed <= budget and n <= WHOLE_LIMIT
     if settings.solver != "auto" or needed > budget:
         return False
     least = USUAL_SHARE if len(tasks) > 1 or kernel.is_custom() else 0.0
@@ -518,7 +520,7 @@ def _in_memory(
             K = np.ascontiguousarray(K[np.ix_(rows, rows)])
         seed = np.array([settings.seed], dtype=np.uint64)
         rows_of = held_rows(K)
-        outcome = IN_MEMORY[solver](rows_of, problem, beta, f, tol, steps, seed, stop)
+        outcome = COMPILED[solver](rows_of, problem, beta, f, tol, steps, seed, stop)
     task.note(outcome, tol)
 
 

@@ -382,7 +382,6 @@ class KernelKMeans(
         X = self._validate_new(X)
         return self._roots(X, self._own(X))
 
-    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Find the clusters, and return the distances of the samples from all means.
 
@@ -398,7 +397,12 @@ class KernelKMeans(
         -------
         ndarray of shape (n_samples, n_clusters)
         """
-        X_fit = self.fit(X, sample_weight=sample_weight)._validate_new(X)
+        return self.fit(X, sample_weight=sample_weight)._transform_own(X)
+
+    @takes_card_arrays
+    def _transform_own(self, X: Any) -> NDArray:
+        """Transform the samples of the fit, which may be a kernel matrix."""
+        X_fit = self._validate_new(X)
         known = X_fit.diagonal() if self._is_precomputed() else self._own(X_fit)
         return self._roots(X_fit, known)
 

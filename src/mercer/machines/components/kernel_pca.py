@@ -40,7 +40,14 @@ from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.user_warnings import warn_user
-from mercer.runtime.validation import fit_method, stores_parameters, takes_card_arrays
+from mercer.runtime.validation import (
+    QUIET,
+    check_finite,
+    fit_method,
+    like,
+    stores_parameters,
+    takes_card_arrays,
+)
 
 __all__ = ["KernelPCA"]
 
@@ -328,7 +335,9 @@ class KernelPCA(
         values, vectors = found.values[kept], found.vectors[:, kept]
         n = len(vectors)
         trace = found.trace if found.trace > 0 else 1.0
-        self.eigenvalues_ = values.astype(dtype)
+        with QUIET:
+            self.eigenvalues_ = values.astype(dtype)
+        check_finite("eigenvalues", self.eigenvalues_)
         self.eigenvectors_ = vectors.astype(dtype)
         self.residuals_ = found.residuals[kept]
         self.explained_variance_ = (values / max(n - 1, 1)).astype(dtype)
@@ -396,7 +405,6 @@ class KernelPCA(
     def _coordinates(self) -> NDArray:
         return self.eigenvectors_ * np.sqrt(self.eigenvalues_)
 
-    @takes_card_arrays
     def fit_transform(self, X: Any, y: Any = None) -> NDArray:
         """Find the components, and return the coordinates of the samples.
 
@@ -409,7 +417,7 @@ class KernelPCA(
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X)._coordinates()
+        return like(X, self.fit(X)._coordinates())
 
     @takes_card_arrays
     def transform(self, X: Any) -> NDArray:
