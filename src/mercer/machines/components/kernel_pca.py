@@ -328,6 +328,7 @@ class KernelPCA(
             )
         return room
 
+    @QUIET
     def _store(self, found: Decomposition, dtype: np.dtype, ended: bool) -> None:
         kept = np.ones(len(found.values), dtype=bool)
         if self.remove_zero_eig or self.n_components is None:
@@ -335,8 +336,7 @@ class KernelPCA(
         values, vectors = found.values[kept], found.vectors[:, kept]
         n = len(vectors)
         trace = found.trace if found.trace > 0 else 1.0
-        with QUIET:
-            self.eigenvalues_ = values.astype(dtype)
+        self.eigenvalues_ = values.astype(dtype)
         check_finite("eigenvalues", self.eigenvalues_)
         self.eigenvectors_ = vectors.astype(dtype)
         self.residuals_ = found.residuals[kept]
