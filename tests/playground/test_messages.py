@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.playground import messages
@@ -105,9 +105,12 @@ anything = st.recursive(
 )
 
 
+ODD_VALUES = [float("nan"), float("inf"), -1, 6, 0.5, -6.01, 10**400, True, "1", None]
+
+
 @st.composite
 def messages_of_points(draw):
-    """Points as the page sends them; in two of three messages one thing is damaged."""
+    """Points as the page sends them; in three of four messages one thing is damaged."""
     place = st.floats(-6, 6) | st.integers(-6, 6)
     columns = {"x": place, "y": place, "label": st.integers(0, 5)}
     n = draw(st.integers(0, 5))
@@ -115,13 +118,12 @@ def messages_of_points(draw):
         name: draw(st.lists(values, min_size=n, max_size=n))
         for name, values in columns.items()
     }
-    damage = draw(st.sampled_from(["none", "value", "column"]))
+    damage = draw(st.sampled_from(["none", "value", "value", "column"]))
     name = draw(st.sampled_from([*columns]))
     if damage == "column":
         message[name] = draw(anything)
     elif damage == "value" and n:
-        number = st.floats() | st.integers(-8, 8)
-        message[name][draw(st.integers(0, n - 1))] = draw(number | anything)
+        message[name][draw(st.integers(0, n - 1))] = draw(st.sampled_from(ODD_VALUES))
     return message
 
 
@@ -141,6 +143,7 @@ def are_points(message):
 def test_no_points_get_past_the_checks():
     seen = Counter()
 
+    @settings(max_examples=300)
     @given(messages_of_points())
     def read(message):
         if not are_points(message):
@@ -156,5 +159,4 @@ def test_no_points_get_past_the_checks():
         assert label.tolist() == message["label"]
 
     read()
-    assert seen["read"] >= 20
-    assert seen["refused"] >= 20
+    assert min(seen["read"], seen["refused"]) > 60, seen
