@@ -31,8 +31,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,8 +166,10 @@ def compare(
     if "compilations" in kinds:
         yield compare_compilations(*both("first"))
     if {"ways", "bits", "certificates"} & set(kinds):
-        lines = compare_cases(*both("record", at_once=2))
-        yield from (line for line in lines if line.kind in kinds)
+        lines = [*compare_cases(*both("record", at_once=2))]
+        yield from (
+            line for kind in KINDS for line in lines if line.kind == kind in kinds
+        )
     if "times" in kinds:
         both("measure", at_once=2)  # compiles what is not compiled yet
         yield from compare_times(
@@ -174,17 +177,20 @@ def compare(
         )
 
 
-def report(lines: Sequence[Line], allowed: Collection[str], is_full: bool) -> bool:
-    """Print the table; return whether something changed that may not."""
-    for kind in dict.fromkeys(line.kind for line in lines):
-        own = [line for line in lines if line.kind == kind]
+def report(lines: Iterable[Line], allowed: Collection[str], is_full: bool) -> bool:
+    """Print a table of each kind; return whether something changed that may not."""
+    is_changed = False
+    for kind, group in groupby(lines, key=lambda line: line.kind):
+        own = list(group)
         n_changed = sum(line.changed for line in own)
+        is_changed |= n_changed > 0 and kind not in allowed
         sys.stdout.write(f"\n{kind}: {n_changed} of {len(own)} changed\n")
         for line in own:
             if line.changed or is_full or kind in ("times", "compilations"):
                 mark = "CHANGED" if line.changed else "       "
                 sys.stdout.write(f"  {mark} {line.name}: {line.text}\n")
-    return any(line.changed and line.kind not in allowed for line in lines)
+        sys.stdout.flush()
+    return is_changed
 
 
 def checkout(name: str, place: Path) -> Path:
@@ -220,13 +226,13 @@ def main() -> int:
                 checkout(told.new, place / "new"),
             ]
             rounds = LONG_ROUNDS if told.long else ROUNDS
-            lines = list(compare(sides, kinds, rounds, told.match, place))
+            lines = compare(sides, kinds, rounds, told.match, place)
+            return int(report(lines, allowed, told.full))
         finally:
             for name in ("old", "new"):
                 if (place / name).exists():
                     remove = ["git", "-C", str(ROOT), "worktree", "remove", "--force"]
                     subprocess.run([*remove, str(place / name)], check=False)
-    return int(report(lines, allowed, told.full))
 
 
 if __name__ == "__main__":
