@@ -8,8 +8,6 @@ from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from mercer.runtime.public import accept_former_modules
-
 if TYPE_CHECKING:
     from mercer import datasets, images, kernels, selection
     from mercer.engines.engine import gram_matrix
@@ -82,6 +80,8 @@ _MODULES = {
     "l1_min_c": "machines.linear",
     "load": "files",
     "save": "files",
+    # Named by the files of models that `to_sklearn` has made.
+    "KernelFunction": "machines.base.export",
 }
 
 
@@ -108,6 +108,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-accept_former_modules()

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 import mercer
-from mercer.machines.online import OnlineSVC
 
 HERE = Path(__file__).parent
 
@@ -30,7 +29,7 @@ def models():
     X, y, _ = samples()
     svc = mercer.SVC(probability=True, random_state=0).fit(X, y)
     pca = mercer.KernelPCA(n_components=3, kernel="rbf", gamma=0.2).fit(X)
-    online = OnlineSVC(gamma=0.2).partial_fit(X[:30], y[:30], classes=[0, 1, 2])
+    online = mercer.OnlineSVC(gamma=0.2).partial_fit(X[:30], y[:30], classes=[0, 1, 2])
     return {"svc": svc, "kernel_pca": pca, "online": online.partial_fit(X[30:], y[30:])}
 
 

@@ -1,4 +1,4 @@
-"""Model files and pickles that earlier versions wrote still give the same answers."""
+"""Stored model files and pickles still give the same answers when code has moved."""
 
 import pickle
 from pathlib import Path

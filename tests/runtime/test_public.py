@@ -1,6 +1,5 @@
-"""Public names, and the names of modules that have moved."""
+"""Public things name the package that shows them."""
 
-import importlib
 import inspect
 import pickle
 import subprocess
@@ -10,7 +9,6 @@ import pytest
 
 import mercer
 from mercer import datasets, images, kernels, plots, selection
-from mercer.runtime.public import FORMER_MODULES
 
 PACKAGES = (mercer, kernels, images, selection, plots, datasets)
 
@@ -33,24 +31,6 @@ def test_parts_of_kernels_name_their_package():
     assert "mercer.kernels" in text
     assert "mercer.kernels.base" not in text
     assert str(pickle.loads(text.encode("latin-1"))) == str(composed)
-
-
-@pytest.mark.parametrize("former", sorted(FORMER_MODULES))
-def test_former_modules_are_found(former):
-    module = importlib.import_module(former)
-    successor = importlib.import_module(FORMER_MODULES[former])
-    assert [n for n in successor.__all__ if not hasattr(module, n)] == []
-    assert successor.__name__ == FORMER_MODULES[former]
-
-
-def test_former_modules_of_packages_are_found():
-    module = importlib.import_module("mercer.mkl.classifier")
-    assert module.MKLClassifier is mercer.MKLClassifier
-
-
-def test_other_modules_are_still_missing():
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("mercer.svm")
 
 
 def test_a_new_process_reads_what_this_one_pickles():

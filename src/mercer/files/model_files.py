@@ -28,7 +28,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.given import Custom, Pairwise
 from mercer.machines.base.export import KernelFunction
 from mercer.runtime.devices import check_device
-from mercer.runtime.public import former_names, public
+from mercer.runtime.public import defined_in, public
 from mercer.runtime.writing import replacing
 
 __all__ = ["FORMAT", "load", "read_header", "save"]
@@ -275,8 +275,7 @@ def _allowed(trusted: Iterable[type | str]) -> set[str]:
             f"trusted takes a list of types or names; got {trusted!r}. Pass "
             f"trusted=[{trusted!r}]."
         )
-    names = {*map(_full_name, own), *map(_trusted_name, trusted), *NAMES_OF_STEPS}
-    return names.union(*map(former_names, own))
+    return {*map(_full_name, own), *map(_trusted_name, trusted), *NAMES_OF_STEPS}
 
 
 def _full_name(kind: type) -> str:
@@ -285,7 +284,8 @@ def _full_name(kind: type) -> str:
 
 def _trusted_name(kind: type | str) -> str:
     for refused in (Custom, Pairwise):
-        if kind in (refused, _full_name(refused), *former_names(refused)):
+        at_home = f"{defined_in(refused)}.{refused.__name__}"
+        if kind in (refused, _full_name(refused), at_home):
             raise TypeError(
                 f"{refused.__name__} cannot be trusted: its function cannot be stored."
             )

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
-from mercer.core.deskew import lean_by_lines, lean_by_moments, straighten
 from mercer.images.base import ImageTransformer, in_batches
+from mercer.images.straightening import lean_by_lines, lean_by_moments, straighten
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
 from mercer.runtime.validation import stores_parameters

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import check_random_state
 
-from mercer.core import distort as core
 from mercer.images.base import ImageTransformer
 from mercer.images.stack import Stack
+from mercer.images.warping import Ranges, distort
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval
 from mercer.runtime.soundness import whole_number
@@ -125,7 +125,7 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
         whole_number(self, "seed_", least=0)
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:
-        ranges = core.Ranges(
+        ranges = Ranges(
             math.radians(self.rotation),
             float(self.scale),
             float(self.shear),
@@ -134,4 +134,4 @@ class Distort(OneToOneFeatureMixin, ImageTransformer):
             float(self.smoothness),
             float(self.mirror),
         )
-        core.distort(batch, self.seed_, ranges, out)
+        distort(batch, self.seed_, ranges, out)

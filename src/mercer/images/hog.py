@@ -9,8 +9,16 @@ from typing import ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from mercer.core import hog as core
 from mercer.images.base import ImageTransformer
+from mercer.images.gradient_histograms import (
+    L1,
+    L1_SQRT,
+    L2,
+    L2_HYS,
+    NONE,
+    Grid,
+    hog,
+)
 from mercer.images.stack import pair
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
@@ -19,11 +27,11 @@ from mercer.runtime.validation import stores_parameters
 __all__ = ["HOG"]
 
 NORMS = {
-    "L1": core.L1,
-    "L1-sqrt": core.L1_SQRT,
-    "L2": core.L2,
-    "L2-Hys": core.L2_HYS,
-    "none": core.NONE,
+    "L1": L1,
+    "L1-sqrt": L1_SQRT,
+    "L2": L2,
+    "L2-Hys": L2_HYS,
+    "none": NONE,
 }
 
 
@@ -125,8 +133,8 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         verbose: bool | int = False,
     ): ...
 
-    def _grid(self) -> core.Grid:
-        return core.Grid(
+    def _grid(self) -> Grid:
+        return Grid(
             *pair(self.cell_size, "HOG", "cell_size"),
             *pair(self.block_size, "HOG", "block_size"),
             int(self.bins),
@@ -152,4 +160,4 @@ class HOG(ClassNamePrefixFeaturesOutMixin, ImageTransformer):
         return (n_rows * n_columns * size,)
 
     def _fill(self, batch: NDArray, out: NDArray) -> None:
-        core.hog(batch, self._grid(), out)
+        hog(batch, self._grid(), out)

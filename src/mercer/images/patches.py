@@ -1,7 +1,14 @@
-"""Features learnt from patches: how much of an image looks like each direction."""
+r"""Features learnt from patches: how much of an image looks like each direction.
+
+A patch is a square of pixels with all channels, read row by row.  Its contrast is
+normalised by :math:`(x - \bar x) / \sqrt{\operatorname{var} x + \epsilon}`.  The matrix
+products between patches and directions are left to BLAS; compiled functions, on
+C-contiguous arrays of float32 or float64, do the rest.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,15 +18,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 
-from mercer.core.patches import (
-    normalise,
-    pool_two_sided,
-    read_patches,
-    read_rows,
-)
+from mercer.core.jit import jit
 from mercer.images.base import ImageTransformer
+from mercer.images.directions import spherical_kmeans
 from mercer.images.stack import Stack, pair, regions_of
-from mercer.machines.clusters.directions import spherical_kmeans
 from mercer.runtime.progress import CountProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions
@@ -284,3 +286,73 @@ def _whitening(patches: NDArray, epsilon: float) -> NDArray:
         covariance += part.T @ part
     values, vectors = np.linalg.eigh(covariance / len(patches))
     return (vectors / np.sqrt(np.maximum(values, 0.0) + epsilon)) @ vectors.T
+
+
+@jit
+def read_patches(images: NDArray, places: NDArray, size: int, out: NDArray):
+    """Copy patches; ``places`` (n, 3) are image, row and column of their corners."""
+    for i in range(len(places)):
+        image = images[places[i, 0]]
+        _copy_patch(image, places[i, 1], places[i, 2], size, out[i])
+
+
+@jit
+def read_rows(image: NDArray, first: int, n_rows: int, size: int, out: NDArray):
+    """Copy the patches of some rows of positions, row by row."""
+    n_columns = image.shape[1] - size + 1
+    for r in range(n_rows):
+        for c in range(n_columns):
+            _copy_patch(image, first + r, c, size, out[r * n_columns + c])
+
+
+@jit
+def _copy_patch(image, row, column, size, patch):
+    """Copy one patch, row by row."""
+    length = size * image.shape[2]
+    for r in range(size):
+        source = image[row + r, column : column + size].ravel()
+        target = patch[r * length : (r + 1) * length]
+        for k in range(length):
+            target[k] = source[k]
+
+
+@jit
+def normalise(patches: NDArray, epsilon: float):
+    """Normalise the contrast of every patch in place."""
+    d = patches.shape[1]
+    for i in range(len(patches)):
+        patch = patches[i]
+        total, square = 0.0, 0.0
+        for k in range(d):
+            total += patch[k]
+        mean = total / d
+        for k in range(d):
+            difference = patch[k] - mean
+            square += difference * difference
+        scale = 1.0 / math.sqrt(square / d + epsilon)
+        for k in range(d):
+            patch[k] = (patch[k] - mean) * scale
+
+
+@jit
+def pool_two_sided(
+    responses: NDArray,
+    regions: NDArray,
+    offset: NDArray,
+    threshold: float,
+    out: NDArray,
+):
+    r"""Add what exceeds the threshold on either side to the region of its position.
+
+    ``responses`` (n, k) less ``offset`` (k,) are added to ``out`` (regions, 2, k):
+    :math:`\max(z - t, 0)` first, then :math:`\max(-z - t, 0)`.
+    """
+    limit = responses.dtype.type(threshold)
+    zero = responses.dtype.type(0.0)
+    for i in range(len(responses)):
+        row = responses[i]
+        above, below = out[regions[i], 0], out[regions[i], 1]
+        for k in range(len(row)):
+            z = row[k] - offset[k]
+            above[k] += max(z - limit, zero)
+            below[k] += max(-z - limit, zero)

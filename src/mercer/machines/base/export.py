@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear, Polynomial, Sigmoid
 from mercer.kernels.given import Precomputed
 from mercer.kernels.radial import RBF
+from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import BaseLibSVM, as_in_scikit_learn
 from mercer.runtime.soundness import indices, numbers, whole_number
 from mercer.runtime.user_warnings import warn_user
@@ -85,6 +86,7 @@ class Machines(NamedTuple):
     n_iter: NDArray[np.int32]
 
 
+@public("mercer")
 class KernelFunction:
     """A kernel of Mercer as a function of two matrices, for scikit-learn."""
 

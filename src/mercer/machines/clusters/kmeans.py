@@ -21,10 +21,10 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.core.lloyd import centre, nearest, sum_columns
 from mercer.core.tiles import ranges
 from mercer.kernels.pair import squared_norms
 from mercer.machines.clusters.lloyd import Clustering, Lloyd, is_lower
+from mercer.machines.clusters.lloyd_steps import centre, nearest, sum_columns
 from mercer.machines.clusters.seeds import draw_far_apart
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.lloyd import assign, decide, gather, give_way, move_between, settle
 from mercer.kernels.pair import squared_norms
+from mercer.machines.clusters.lloyd_steps import (
+    assign,
+    decide,
+    gather,
+    give_way,
+    move_between,
+    settle,
+)
 from mercer.runtime.threads import Threads
 
 __all__ = ["Clustering", "Lloyd", "is_lower"]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 
-from mercer.core.lloyd import squared_distances
 from mercer.core.tiles import ranges
 from mercer.machines.clusters.lloyd import Lloyd
+from mercer.machines.clusters.lloyd_steps import squared_distances
 
 __all__ = ["draw_far_apart"]
 

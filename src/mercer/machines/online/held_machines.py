@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.lasvm import (
+from mercer.core.problem import Certificate, DualProblem, c_svc, certify, layout
+from mercer.core.smo import Outcome, solve_whole
+from mercer.engines.cpu.certificates import are_convex
+from mercer.engines.cpu.held import STRIPS, HeldGram, HeldRows, Moves, sample_keys
+from mercer.kernels.base import Kernel
+from mercer.machines.base.held_samples import SampleIndex, products_with_held
+from mercer.machines.online.lasvm import (
     Members,
     extremes,
     learn,
@@ -26,12 +32,6 @@ from mercer.core.lasvm import (
     release,
     restore,
 )
-from mercer.core.problem import Certificate, DualProblem, c_svc, certify, layout
-from mercer.core.smo import Outcome, solve_whole
-from mercer.engines.cpu.certificates import are_convex
-from mercer.engines.cpu.held import STRIPS, HeldGram, HeldRows, Moves, sample_keys
-from mercer.kernels.base import Kernel
-from mercer.machines.base.held_samples import SampleIndex, products_with_held
 from mercer.runtime.threads import Threads, count_threads
 
 __all__ = ["HeldMachines", "PassSettings", "most_held"]
@@ -61,7 +61,7 @@ def most_held(n_bytes: int, itemsize: int, n_tasks: int) -> int:
 
 
 class PassSettings(NamedTuple):
-    """How waiting samples are processed; see :func:`mercer.core.lasvm.learn`."""
+    """How waiting samples are processed; see :func:`lasvm.learn`."""
 
     n_picks: int
     tau: float

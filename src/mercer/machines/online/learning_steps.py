@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.core.lasvm import IN_TURN, NEAREST, WORST
 from mercer.core.tiles import ranges
 from mercer.engines.cpu.held import HeldGram, sample_keys
 from mercer.engines.cpu.solve import MOST_STEPS
 from mercer.kernels.base import Kernel
 from mercer.machines.online.held_machines import HeldMachines, PassSettings
+from mercer.machines.online.lasvm import IN_TURN, NEAREST, WORST
 from mercer.runtime.user_warnings import warn_user
 
 __all__ = [

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.core.passive import PA, PA1, PA2, Rule
 from mercer.kernels.base import Kernel
 from mercer.kernels.dot import Linear
 from mercer.machines.base.held_samples import products_with_held
@@ -23,6 +22,7 @@ from mercer.machines.passive.learnt_weights import (
     SamplePart,
     WeightedSamples,
 )
+from mercer.machines.passive.updates import PA, PA1, PA2, Rule
 from mercer.runtime.progress import StepProgress
 from mercer.runtime.public import public
 from mercer.runtime.scikit_learn import Interval, StrOptions, fit_context

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mercer.core.passive import (
+from mercer.engines.cpu.held import HeldRows, Moves, sample_keys
+from mercer.engines.cpu.pair import Operand
+from mercer.engines.cpu.tiles import Tiles
+from mercer.kernels.base import Kernel
+from mercer.machines.base.held_samples import SampleIndex
+from mercer.machines.passive.updates import (
     Rule,
     pass_of_one_task,
     pass_over_dense,
     pass_over_kernel,
     pass_over_sparse,
 )
-from mercer.engines.cpu.held import HeldRows, Moves, sample_keys
-from mercer.engines.cpu.pair import Operand
-from mercer.engines.cpu.tiles import Tiles
-from mercer.kernels.base import Kernel
-from mercer.machines.base.held_samples import SampleIndex
 
 __all__ = ["FeaturePart", "SamplePart", "WeightedSamples"]
 

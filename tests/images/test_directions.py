@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.machines.clusters import directions
-from mercer.machines.clusters.directions import spherical_kmeans
+from mercer.images import directions
+from mercer.images.directions import spherical_kmeans
 from mercer.runtime.threads import Threads
 
 

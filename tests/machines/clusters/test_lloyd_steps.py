@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mercer.core.lloyd import (
+from mercer.machines.clusters.lloyd_steps import (
     assign,
     centre,
     decide,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.core.lasvm import (
+from mercer.machines.online.lasvm import (
     IN_TURN,
     NEAREST,
     WORST,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.core.patches import add_to_nearest
+from mercer.core.jit import jit
 from mercer.runtime.threads import Threads
 
 __all__ = ["Directions", "spherical_kmeans"]
@@ -88,3 +88,29 @@ def _unit(vectors: NDArray) -> NDArray:
     """Return the vectors divided by their length."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1.0)
+
+
+@jit
+def add_to_nearest(
+    dots: NDArray, X: NDArray, sums: NDArray, counts: NDArray, labels: NDArray
+):
+    """Add every row of ``X``, times its inner product, to the direction nearest to it.
+
+    ``dots`` (n, k) are the inner products.  The nearest direction has the largest
+    absolute one, the first of equals.  Return the sum of the squares of these.
+    """
+    total = 0.0
+    for i in range(len(X)):
+        row = dots[i]
+        most, label = row.dtype.type(-1.0), 0
+        for k in range(len(row)):
+            if abs(row[k]) > most:
+                most, label = abs(row[k]), k
+        labels[i] = label
+        counts[label] += 1
+        weight = np.float64(row[label])
+        total += weight * weight
+        x, target = X[i], sums[label]
+        for j in range(len(x)):
+            target[j] += weight * x[j]
+    return total
