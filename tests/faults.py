@@ -23,6 +23,8 @@ class Fault:
 
     def __enter__(self):
         self._before = sys.gettrace()
+        # Python 3.12 reports instructions only if a frame wants them when tracing begins.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(self._enter)
         return self
 

@@ -27,6 +27,7 @@ from numba.core import event
 from scipy import sparse
 
 import mercer
+from mercer.runtime.writing import write_file
 
 # Where each way is to be seen: "file below mercer:qualified name", the places of old
 # and new code with a space between. One of them runs when the way is taken.
@@ -448,7 +449,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     tasks = {"first": first_fit, "measure": measure}
     found = record(told.match) if told.task == "record" else tasks[told.task]()
-    told.out.write_text(json.dumps({"package": mercer.__file__, "found": found}))
+    text = json.dumps({"package": mercer.__file__, "found": found})
+    write_file(told.out, text)
 
 
 if __name__ == "__main__":
