@@ -23,7 +23,7 @@ class Fault:
 
     def __enter__(self):
         self._before = sys.gettrace()
-        # Python 3.12 reports instructions only if a frame wants them when tracing begins.
+        # Python 3.12 reports instructions only if a frame wants them from the start.
         sys._getframe().f_trace_opcodes = True
         sys.settrace(self._enter)
         return self
