@@ -200,6 +200,22 @@ def test_memory_does_not_change_the_solution(solver, cache_size):
     assert np.abs(difference).max() <= 0.01
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("solver", ["platt", "random", "simplified"])
+def test_textbook_solvers_without_room_for_the_matrix(solver, kernel):
+    X, y = problem(400, n_classes=3)
+    given = dict(kernel=kernel, solver=solver, tol=1e-2, random_state=0, gamma=0.1)
+    held = SVC(**given).fit(X, y)
+    forgetful = SVC(**given, cache_size=0.5).fit(X, y)
+    if kernel == "rbf":
+        certificate(forgetful, X, y)
+    # The same choices; kernel values are computed in another way.
+    assert forgetful.converged_ == held.converged_
+    np.testing.assert_allclose(forgetful.objective_, held.objective_, rtol=0.02)
+    with pytest.raises(MemoryError, match="needs the whole Gram matrix"):
+        SVC(kernel="poly", solver=solver, cache_size=0.5).fit(X, y)
+
+
 @pytest.mark.parametrize("solver", ["smo", "platt", "random", "simplified"])
 def test_too_little_memory(solver):
     X, y = problem(400)
@@ -210,7 +226,7 @@ def test_too_little_memory(solver):
         r"solver='decompose'"
     )
     with pytest.raises(MemoryError, match=message):
-        SVC(solver=solver, cache_size=0.5).fit(X, y)
+        SVC(kernel="poly", solver=solver, cache_size=0.5).fit(X, y)
     assert SVC(cache_size=0.5).fit(X, y).converged_
 
 

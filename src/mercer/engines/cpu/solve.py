@@ -13,10 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mercer.core.problem import DualProblem, Solution, layout
 from mercer.core.smo import Rows, fill_rows, minimise_pairs, solve_and_polish
-from mercer.core.textbook import BY_ROWS, COMPILED, IN_MEMORY, by_rows, held_rows
+from mercer.core.textbook import (
+    BY_ROWS,
+    COMPILED,
+    IN_MEMORY,
+    by_rows,
+    computed_rows,
+    held_rows,
+)
 from mercer.engines.cpu.certificates import (
     certifying_bytes,
     exact_products,
@@ -46,7 +54,9 @@ from mercer.engines.cpu.tiles import (
 from mercer.engines.engine import Certified, Plan, Settings, TaskSpec
 from mercer.engines.precision import SAFETY, solve_to_certificates
 from mercer.kernels.base import Kernel
+from mercer.kernels.dot import Linear
 from mercer.kernels.given import call_function
+from mercer.kernels.radial import RBF
 from mercer.runtime.threads import Threads
 
 __all__ = [
@@ -306,7 +316,10 @@ def _prepare(
             )
             return
         for task in todo:
-            _by_rows(gram, task, solver, tol, max_iter, threads.stop)
+            if isinstance(gram, RowGram) and solver in IN_MEMORY:
+                _without_matrix(gram, task, settings, tol, max_iter, threads.stop)
+            else:
+                _by_rows(gram, task, solver, tol, max_iter, threads.stop)
             if after_each is not None:
                 after_each()
 
@@ -422,6 +435,9 @@ def _wants_whole(
     else:
         values = n * n * 5 // 4  # with room for shrinking
     needed = values * data.dtype.itemsize
+    is_textbook = settings.solver in IN_MEMORY
+    if needed > budget and is_textbook and _simple_gamma(kernel, data) is not None:
+        return False  # rows are computed when they are needed, and then forgotten
     if settings.solver in ("smo", *IN_MEMORY):
         if needed > budget:
             raise MemoryError(
@@ -521,6 +537,38 @@ def _in_memory(
         seed = np.array([settings.seed], dtype=np.uint64)
         rows_of = held_rows(K)
         outcome = COMPILED[solver](rows_of, problem, beta, f, tol, steps, seed, stop)
+    task.note(outcome, tol)
+
+
+def _simple_gamma(kernel: Kernel, data: Operand) -> float | None:
+    """Return what tells textbook solvers how to compute a row; None if they cannot.
+
+    It is the Gaussian kernel's parameter, or 0 for the linear kernel.
+    """
+    if sparse.issparse(data.X):
+        return None
+    if isinstance(kernel, Linear):
+        return 0.0
+    return float(kernel.gamma) or None if type(kernel) is RBF else None
+
+
+def _without_matrix(
+    gram: RowGram,
+    task: Task,
+    settings: Settings,
+    tol: float,
+    max_iter: int,
+    stop: NDArray,
+) -> None:
+    """Run a solver that computes each row that it asks for, and keeps none."""
+    gamma = _simple_gamma(gram.kernel, gram.operand)
+    assert gamma is not None
+    X = gram.operand.raw_rows(task.gram_rows(np.arange(len(task.f))))
+    seed = np.array([settings.seed], dtype=np.uint64)
+    outcome = COMPILED[settings.solver](
+        computed_rows(np.ascontiguousarray(X), gamma, keeps=False), task.problem,
+        task.beta, task.f, tol, max_iter - task.n_iter, seed, stop,
+    )  # fmt: skip
     task.note(outcome, tol)
 
 
