@@ -42,7 +42,8 @@ def test_damage_gives_errors_or_answers(name, tmp_path, tmp_path_factory):
     last = (tmp_path / "case").read_text()
     assert done.returncode == 0, f"a crash or no end: {last}\n{done.stderr}"
     assert not done.stdout
-    assert int(done.stderr.split(": ")[-1].split()[0]) > 100
+    # Ten damages for each array and number, of which the simplest filters have few.
+    assert int(done.stderr.split(": ")[-1].split()[0]) > 60
 
 
 def test_all_classes_are_damaged():
