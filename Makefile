@@ -19,7 +19,7 @@ test-all: $(VENV)/.test lint
 # The slow tests that `.ci/run` adds to `make test`: scikit-learn's own suites, parity on
 # real data, random problems.
 test-ci: $(VENV)/.test
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist load -m ci
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope -m ci
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

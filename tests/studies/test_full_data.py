@@ -9,7 +9,7 @@ from studies.report import running
 from studies.report.page import section_of
 from studies.results import Row
 
-pytestmark = [pytest.mark.slow, pytest.mark.ci]
+pytestmark = pytest.mark.slow
 # Every thirtieth image: 2,000 for training and 334 for testing.
 STRIDE = 30
 
