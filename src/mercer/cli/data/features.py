@@ -53,7 +53,7 @@ MISSING = {
     ".",
     "missing",
 }
-# Of these, what is missing where other values of the column are text.
+# Those that count as missing in a column whose other values are text.
 MISSING_TEXTS = {"", "na", "n/a", "nan", "null", "none"}
 # Dates such as 2024-01-31, 31.1.2024 or 1/31/24, also with a time, and times alone.
 DATE = re.compile(r"(\d{4}[-/]\d\d?[-/]\d\d?|\d\d?[./-]\d\d?[./-]\d{2,4})([T ].*)?")

@@ -244,7 +244,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         classes, y, class_weight = self._classes(valid.y)
         seed = 0
         if self._is_calibrated() or self.multiclass == "ecoc":
-            # Of a copy: the generator moves on once in a fit, when it is solved.
+            # Drawn from a copy, because a fit moves the generator on once only: when
+            # its problems are solved.
             random = deepcopy(check_random_state(self.random_state))
             seed = random.randint(2**31 - 1)
         code = make_code(self.multiclass, self.code, len(classes), seed)
