@@ -45,6 +45,18 @@ class Ended(NamedTuple):
 
 
 @jit
+def _another(state, i, m):
+    """Draw one of ``m`` samples, but not ``i``."""
+    x = state[0]
+    x ^= x << LEFT
+    x ^= x >> RIGHT
+    x ^= x << AGAIN
+    state[0] = x
+    j = np.int64(((x >> HALF_WORD) * np.uint64(m - 1)) >> HALF_WORD)
+    return j + 1 if j >= i else j
+
+
+@jit
 def _sweep(
     K: NDArray,
     y: NDArray,
@@ -65,14 +77,7 @@ def _sweep(
             (y[i] * Ei < -tol and alpha[i] < C[i]) or (y[i] * Ei > tol and alpha[i] > 0)
         ):
             continue
-        x = state[0]
-        x ^= x << LEFT
-        x ^= x >> RIGHT
-        x ^= x << AGAIN
-        state[0] = x
-        j = np.int64(((x >> HALF_WORD) * np.uint64(m - 1)) >> HALF_WORD)
-        if j >= i:
-            j += 1
+        j = _another(state, i, m)
         Ej = f[j] + b[0] - y[j]
         if y[i] == y[j]:
             total = alpha[i] + alpha[j]
@@ -140,14 +145,7 @@ def _sweep_of_many(
             (y[i] * Ei < -tol and alpha[i] < C[i]) or (y[i] * Ei > tol and alpha[i] > 0)
         ):
             continue
-        x = state[0]
-        x ^= x << LEFT
-        x ^= x >> RIGHT
-        x ^= x << AGAIN
-        state[0] = x
-        j = np.int64(((x >> HALF_WORD) * np.uint64(m - 1)) >> HALF_WORD)
-        if j >= i:
-            j += 1
+        j = _another(state, i, m)
         sign = -y[i] * y[j]
         if sign > 0:
             low = max(-alpha[i], -alpha[j])
